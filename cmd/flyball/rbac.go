@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flyball-io/flyball/cmd/flyball/internal/adopt"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/roles"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-io/flyball/rbac"
@@ -43,9 +44,11 @@ them names are left out. What is granted for some names only counts as granted
 where a test or a feature asked for it: neither says which objects it is about.
 
 Tests that start the program with package operatortest record into the folder
-$` + rbac.FolderVariable + `; others need one line (package rbac):
+$` + rbac.FolderVariable + `; others need one line. With a client of Flyball, and with
+controller-runtime or client-go, whose program needs nothing else of Flyball:
 
     rbac.RecordTest(t, &options.Client)
+    operatortest.Record(t, cfg) // a *rest.Config, before its clients are made
 
 Of what the tests both list and watch, as caches do, get is needed, too.`,
 		Example: `  FLYBALL_RBAC=$PWD/bin/rbac go test -count=1 ./...
@@ -119,6 +122,13 @@ func ownKinds() ([]string, error) {
 		return nil, err
 	}
 	project, err := scaffold.Load(dir)
+	if errors.As(err, new(*scaffold.ForeignError)) {
+		kinds, err := adopt.Controlled(dir)
+		for i, k := range kinds {
+			kinds[i] = "owning=" + k
+		}
+		return kinds, err
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -43,12 +43,17 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err := json.Unmarshal(out, &goEnv); err != nil {
 		t.Fatal(err)
 	}
+	checkout, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.FromSlash(dir),
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(plane.BinaryEnv, binary)
 			env.Setenv("GOWORK", "off")
+			env.Setenv("CHECKOUT", checkout)
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			for k, v := range goEnv {
 				env.Setenv(k, v)
@@ -69,6 +74,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 			"killed":   killed,
 			"freeport": freeport,
 			"fetch":    fetch,
+			"project":  kubebuilderProject,
 		},
 	})
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// TestAdopt runs the scripts with projects in the shapes of kubebuilder.
+func TestAdopt(t *testing.T) { scaffoldScripts(t, "testdata/adopt") }
+
+// kubebuilderProject DIR MODULE writes the go.mod and go.sum of a project of controller-runtime, with the
+// newest versions that the adapter and its samples have. So nothing is fetched that they do not need.
+func kubebuilderProject(ts *testscript.TestScript, neg bool, args []string) {
+	mod := &modfile.File{}
+	ts.Check(mod.AddModuleStmt(args[1]))
+	newest := map[string]string{}
+	for _, folder := range []string{"adapter", filepath.Join("adapter", "samples")} {
+		file := filepath.Join("..", "..", folder, "go.mod")
+		data, err := os.ReadFile(file)
+		ts.Check(err)
+		from, err := modfile.Parse(file, data, nil)
+		ts.Check(err)
+		ts.Check(mod.AddGoStmt(from.Go.Version))
+		for _, r := range from.Require {
+			if path := r.Mod.Path; !strings.HasPrefix(path, "github.com/flyball-io/") && semver.Compare(newest[path], r.Mod.Version) < 0 {
+				newest[path] = r.Mod.Version
+				ts.Check(mod.AddRequire(path, r.Mod.Version))
+			}
+		}
+	}
+	data, err := mod.Format()
+	ts.Check(err)
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.WriteFile(filepath.Join(dir, "go.mod"), data, 0o666))
+	ts.Check(ts.Exec("go", "-C", dir, "mod", "tidy"))
+}

@@ -1,0 +1,190 @@
+package adopt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+
+	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
+)
+
+// compared are the modules whose minor version a program chooses with care: the packed cache must not
+// raise it.
+var compared = []string{ctrlPath, "k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go"}
+
+// Need is a requirement of the packed cache that a project does not meet.
+type Need struct {
+	// What is a module path, or "go".
+	What string
+	// Have is the version in the project's go.mod, and Least the lowest that the packed cache takes.
+	Have, Least string
+	// Replaced says that a replace directive decides about the version.
+	Replaced bool
+}
+
+// VersionError says which requirements stand against the packed cache. Nothing was changed.
+type VersionError struct {
+	// File is the project's go.mod.
+	File string
+	// Needs has one requirement at least.
+	Needs []Need
+}
+
+func (e *VersionError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s cannot take the packed cache:", e.File)
+	var get []string
+	for _, n := range e.Needs {
+		verb := "requires"
+		switch {
+		case n.What == "go":
+			verb = "says"
+		case n.Replaced:
+			verb = "replaces"
+		}
+		fmt.Fprintf(&b, "\n  it %s %s %s, and the packed cache needs %s or later", verb, n.What, n.Have, n.Least)
+		if n.Replaced {
+			b.WriteString(": remove the replace directive")
+		} else {
+			get = append(get, n.What+"@"+n.Least)
+		}
+	}
+	if len(get) > 0 {
+		fmt.Fprintf(&b, "\nTo move up first: go get %s && go mod tidy", strings.Join(get, " "))
+	}
+	return b.String()
+}
+
+// adapter is the module of the packed cache: a published version, or a checkout while none is.
+type adapter struct {
+	version   string // of --version, or ""
+	dir, from string // of the checkout: its folder, and the path to it in the project's go.mod
+	needs     *modfile.File
+}
+
+// findAdapter finds the module by o.Version or else o.FlyballDir.
+func findAdapter(ctx context.Context, o *Options, project string) (*adapter, error) {
+	a := &adapter{version: o.Version}
+	var file string
+	if a.version == "" {
+		var err error
+		if a.dir, a.from, err = scaffold.Checkout(o.FlyballDir, project); err != nil {
+			return nil, err
+		}
+		file = filepath.Join(a.dir, "adapter", "go.mod")
+	} else {
+		// Outside of the project: its go.mod must not matter, nor change.
+		out, err := o.output(ctx, os.TempDir(), "go", "mod", "download", "-json", adapterPath+"@"+a.version)
+		var found struct{ GoMod, Version, Error string }
+		if bad := json.Unmarshal(out, &found); bad != nil && err == nil {
+			err = bad
+		}
+		if found.Error != "" {
+			err = errors.New(found.Error)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--version %s: %w; --flyball-dir takes a checkout instead", a.version, err)
+		}
+		file, a.version = found.GoMod, found.Version
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		a.needs, err = modfile.Parse(file, data, nil)
+	}
+	return a, err
+}
+
+// check compares a go.mod with what the adapter needs. The error is a *VersionError.
+func (a *adapter) check(file string, mod *modfile.File) error {
+	e := &VersionError{File: file}
+	if least := goVersion(a.needs); compareGo(goVersion(mod), least) < 0 {
+		e.Needs = append(e.Needs, Need{What: "go", Have: goVersion(mod), Least: least})
+	}
+	for _, path := range compared {
+		least := version(a.needs, path)
+		n := Need{What: path, Have: version(mod, path), Least: least}
+		for _, r := range mod.Replace {
+			if r.Old.Path == path && (r.Old.Version == "" || r.Old.Version == n.Have) {
+				n.Have, n.Replaced = r.New.Version, true
+			}
+		}
+		// A module that is replaced by a folder has no version: the build decides.
+		if least != "" && n.Have != "" && semver.Compare(semver.MajorMinor(n.Have), semver.MajorMinor(least)) < 0 {
+			e.Needs = append(e.Needs, n)
+		}
+	}
+	if len(e.Needs) == 0 {
+		return nil
+	}
+	return e
+}
+
+// goVersion returns the Go version of a go.mod. One without it has 1.16.
+func goVersion(mod *modfile.File) string {
+	if mod.Go == nil {
+		return "1.16"
+	}
+	return mod.Go.Version
+}
+
+// compareGo compares Go versions, such as 1.26 and 1.26.0, which are equal here.
+func compareGo(a, b string) int { return semver.Compare("v"+a, "v"+b) }
+
+// add returns a go.mod that requires the adapter and, of a checkout, the core.
+func (a *adapter) add(data []byte) ([]byte, error) {
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.version != "" {
+		if err := mod.AddRequire(adapterPath, a.version); err != nil {
+			return nil, err
+		}
+		return mod.Format()
+	}
+	for _, x := range []struct{ path, to string }{{corePath, a.from}, {adapterPath, a.from + "/adapter"}} {
+		if err := errors.Join(mod.AddRequire(x.path, "v0.0.0"), mod.AddReplace(x.path, "", x.to, "")); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range mod.Replace {
+		if r.Old.Path == corePath && len(r.Syntax.Before) == 0 {
+			r.Syntax.Before = []modfile.Comment{{Token: "// Flyball is not published yet: this is the checkout that \"flyball adopt\" took."}}
+		}
+	}
+	return mod.Format()
+}
+
+// dropAdapter returns a go.mod without the adapter, and without the core unless it is used.
+func dropAdapter(data []byte, keepCore bool) ([]byte, error) {
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{adapterPath, corePath} {
+		if path == corePath && keepCore {
+			continue
+		}
+		if err := mod.DropRequire(path); err != nil {
+			return nil, err
+		}
+		for _, r := range slices.Clone(mod.Replace) {
+			if r.Old == (module.Version{Path: path}) {
+				if err := mod.DropReplace(path, ""); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	mod.Cleanup()
+	return mod.Format()
+}

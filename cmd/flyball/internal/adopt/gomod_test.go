@@ -1,0 +1,109 @@
+package adopt
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+func parsed(t *testing.T, text string) *modfile.File {
+	t.Helper()
+	mod, err := modfile.Parse("go.mod", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mod
+}
+
+const needs = "module m\ngo 1.26.0\nrequire (\n\tk8s.io/api v0.34.2\n\tsigs.k8s.io/controller-runtime v0.22.1\n)\n"
+
+func TestVersions(t *testing.T) {
+	a := &adapter{needs: parsed(t, needs)}
+	for name, test := range map[string]struct{ mod, want string }{
+		"the same":              {needs, ""},
+		"later":                 {"module p\ngo 1.27\nrequire (\n\tk8s.io/api v0.37.0\n\tsigs.k8s.io/controller-runtime v0.25.0\n)\n", ""},
+		"an earlier patch":      {"module p\ngo 1.26.0\nrequire (\n\tk8s.io/api v0.34.0\n\tsigs.k8s.io/controller-runtime v0.22.0\n)\n", ""},
+		"go without a patch":    {"module p\ngo 1.26\nrequire sigs.k8s.io/controller-runtime v0.22.0\n", ""},
+		"an earlier runtime":    {"module p\ngo 1.26.0\nrequire sigs.k8s.io/controller-runtime v0.21.4\n", "requires sigs.k8s.io/controller-runtime v0.21.4, and the packed cache needs v0.22.1"},
+		"an earlier go":         {"module p\ngo 1.25.3\nrequire sigs.k8s.io/controller-runtime v0.22.0\n", "says go 1.25.3, and the packed cache needs 1.26.0 or later\nTo move up first: go get go@1.26.0 && go mod tidy"},
+		"no go":                 {"module p\nrequire sigs.k8s.io/controller-runtime v0.22.0\n", "says go 1.16"},
+		"replaced by a version": {"module p\ngo 1.26.0\nrequire k8s.io/api v0.37.0\nreplace k8s.io/api => k8s.io/api v0.33.1\n", "replaces k8s.io/api v0.33.1, and the packed cache needs v0.34.2 or later: remove the replace directive"},
+		"another one replaced":  {"module p\ngo 1.26.0\nrequire k8s.io/api v0.37.0\nreplace k8s.io/api v0.36.0 => k8s.io/api v0.33.1\n", ""},
+		"replaced by a later":   {"module p\ngo 1.26.0\nrequire k8s.io/api v0.33.0\nreplace k8s.io/api => k8s.io/api v0.37.0\n", ""},
+		"replaced by a folder":  {"module p\ngo 1.26.0\nrequire k8s.io/api v0.33.0\nreplace k8s.io/api => ../api\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := a.check("go.mod", parsed(t, test.mod))
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// What is added to a go.mod goes away to the byte.
+func TestModUndone(t *testing.T) {
+	for _, before := range []string{
+		"module p\n\ngo 1.26.0\n",
+		"module p\n\ngo 1.26.0\n\nrequire sigs.k8s.io/controller-runtime v0.22.0\n\nreplace k8s.io/api => ../api\n",
+		"module p\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.34.2\n\tsigs.k8s.io/controller-runtime v0.22.0\n)\n",
+	} {
+		a := &adapter{dir: "/flyball", from: "/flyball"}
+		after, err := a.add([]byte(before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod := parsed(t, string(after))
+		if version(mod, adapterPath) == "" || version(mod, corePath) == "" || !strings.Contains(string(after), adapterPath+" => /flyball/adapter") {
+			t.Errorf("it lacks the module:\n%s", after)
+		}
+		back, err := dropAdapter(after, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(back) != before {
+			t.Errorf("undone:\n%s\nbefore:\n%s", back, before)
+		}
+		kept, err := dropAdapter(after, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mod := parsed(t, string(kept)); version(mod, adapterPath) != "" || version(mod, corePath) == "" {
+			t.Errorf("the core should stay, and the adapter go:\n%s", kept)
+		}
+	}
+}
+
+func TestFindAssets(t *testing.T) {
+	dir := t.TempDir()
+	if got := findAssets(dir); got != "" && got != "/usr/local/kubebuilder/bin" {
+		t.Errorf("found %s in nothing", got)
+	}
+	for _, name := range []string{"bin/k8s/1.33.0-linux-amd64", "bin/k8s/1.34.1-linux-amd64"} {
+		full := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(full, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(full, "kube-apiserver"), nil, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := findAssets(dir), filepath.Join(dir, "bin", "k8s", "1.34.1-linux-amd64"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	results := map[string]string{
+		"a": "fail", "a TestX": "fail", "a TestX/sub": "fail", "a TestXY": "pass",
+		"b": "fail", // it does not build
+		"c": "pass", "c TestZ": "pass",
+	}
+	prune(results)
+	if got := failing(results); len(got) != 2 || got[0] != "a TestX/sub" || got[1] != "b" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,371 @@
+package adopt
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flyball-io/flyball/test/plane"
+)
+
+const envtestPath = ctrlPath + "/pkg/envtest"
+
+// tickEvery is how often a long step says that it still works.
+const tickEvery = 10 * time.Second
+
+// waitDelay is how long a command may take to end after it was asked to.
+const waitDelay = 30 * time.Second
+
+// NoControlPlaneError says that the tests of a project need a control plane that is not there.
+type NoControlPlaneError struct {
+	// File is a test that uses envtest.
+	File string
+}
+
+func (e *NoControlPlaneError) Error() string {
+	return fmt.Sprintf("%s uses envtest, and there is no control plane for it: neither KUBEBUILDER_ASSETS is set nor does bin/k8s have one (make setup-envtest, or make test, fetches it); "+
+		"--controlplane runs the tests on Flyball's own, --skip-tests without them", e.File)
+}
+
+// FailedError says that a step failed, before or with the change. Nothing was changed.
+type FailedError struct {
+	// When is "before" or "after", Step the command, and Output what it printed.
+	When, Step, Output string
+	Err                error
+}
+
+func (e *FailedError) Error() string {
+	what := "with the packed cache"
+	if e.When == "before" {
+		what = "as it is, without any change,"
+	}
+	return fmt.Sprintf("the project %s fails at %s: %v\n%s", what, e.Step, e.Err, strings.TrimRight(e.Output, "\n"))
+}
+
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// BrokenError says that tests passed before, and fail with the change. Nothing was changed.
+type BrokenError struct {
+	// Tests are their packages and names.
+	Tests []string
+	// Output is what they printed.
+	Output string
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("these tests passed before and fail with the packed cache: %s\n%s", strings.Join(e.Tests, ", "), strings.TrimRight(e.Output, "\n"))
+}
+
+// trial builds and tests a copy of a project, before and after a change.
+type trial struct {
+	o      *Options
+	dir    string
+	tests  bool
+	skip   bool // packages of end-to-end tests are left out
+	assets string
+	before map[string]string // results of tests
+	// vetFails says that go vet failed before the change.
+	vetFails bool
+}
+
+// plan finds out what the tests need.
+func (t *trial) plan(p *Project, r *Result) error {
+	t.tests = true
+	files, err := p.imports(func(file, path string) bool {
+		return path == envtestPath && strings.HasSuffix(file, "_test.go") && !endToEnd(file)
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.goFiles(func(name string) error {
+		t.skip = t.skip || endToEnd(name)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if t.skip {
+		r.Notes = append(r.Notes, "the packages of end-to-end tests (e2e) need a cluster and were not run")
+	}
+	if len(files) == 0 || t.o.ControlPlane || os.Getenv("KUBEBUILDER_ASSETS") != "" || strings.EqualFold(os.Getenv("USE_EXISTING_CLUSTER"), "true") {
+		return nil
+	}
+	if t.assets = findAssets(p.Dir); t.assets == "" {
+		return &NoControlPlaneError{File: files[0]}
+	}
+	return nil
+}
+
+// endToEnd reports whether a file or package is one of tests that need a cluster with the operator in it.
+func endToEnd(name string) bool { return slices.Contains(strings.Split(name, "/"), "e2e") }
+
+// findAssets returns the newest folder below bin/k8s that has an API server, or the place where envtest
+// looks by itself.
+func findAssets(dir string) string {
+	var found []string
+	for _, pattern := range []string{"bin/k8s/*/kube-apiserver", "bin/k8s/k8s/*/kube-apiserver", "testbin/bin/kube-apiserver", "testbin/k8s/*/kube-apiserver"} {
+		names, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))) // the pattern is right
+		found = append(found, names...)
+	}
+	if len(found) == 0 {
+		found, _ = filepath.Glob("/usr/local/kubebuilder/bin/kube-apiserver")
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	abs, err := filepath.Abs(filepath.Dir(slices.Max(found)))
+	if err != nil {
+		return ""
+	}
+	return abs
+}
+
+// run builds and tests the copy. when is "before" or "after".
+func (t *trial) run(ctx context.Context, when string) error {
+	for _, args := range [][]string{{"go", "build", "./..."}, {"go", "vet", "./..."}} {
+		if t.vetFails && args[1] == "vet" {
+			continue
+		}
+		if err := t.o.step(ctx, when+": "+strings.Join(args, " "), t.dir, nil, args[0], args[1:]...); err != nil {
+			f, ok := errors.AsType[*FailedError](err)
+			if ctx.Err() != nil || !ok {
+				return err
+			}
+			if when == "before" && args[1] == "vet" {
+				t.vetFails = true
+				fmt.Fprintln(t.o.Progress, "before: go vet fails already, without any change: it is not asked again")
+				continue
+			}
+			f.When, f.Step = when, strings.Join(args, " ")
+			return err
+		}
+	}
+	if !t.tests {
+		return nil
+	}
+	results, output, err := t.test(ctx, when)
+	if err != nil {
+		return err
+	}
+	if when == "before" {
+		t.before = results
+		if failed := failing(results); len(failed) > 0 {
+			fmt.Fprintf(t.o.Progress, "before: %s failed already, without any change: %s\n", counted(len(failed), "test"), strings.Join(failed, ", "))
+		}
+		return nil
+	}
+	e := &BrokenError{}
+	for _, name := range failing(results) {
+		if t.before[name] != "fail" {
+			e.Tests = append(e.Tests, name)
+			e.Output += output[name]
+		}
+	}
+	if len(e.Tests) > 0 {
+		return e
+	}
+	return nil
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func failing(results map[string]string) []string {
+	var out []string
+	for name, r := range results {
+		if r == "fail" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// event is a line of "go test -json".
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+}
+
+// test runs the tests. It returns the result of each test and package, and what they printed.
+func (t *trial) test(ctx context.Context, when string) (results, output map[string]string, err error) {
+	packages, err := t.packages(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	args, env := []string{"test", "-count=1", "-json"}, []string(nil)
+	if t.assets != "" {
+		env = append(env, "KUBEBUILDER_ASSETS="+t.assets)
+	}
+	if t.o.ControlPlane {
+		p, bad := plane.Start(ctx, plane.Options{Bare: true, Progress: t.o.Progress})
+		if bad != nil {
+			if ctx.Err() != nil {
+				bad = context.Cause(ctx)
+			}
+			return nil, nil, bad
+		}
+		defer func() { err = errors.Join(err, p.Close()) }()
+		env = append(env, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+p.KubeconfigPath())
+		args = append(args, "-p=1") // its packages share the control plane
+	}
+	results, output = map[string]string{}, map[string]string{}
+	done := 0
+	read := func(line []byte) {
+		var e event
+		if json.Unmarshal(line, &e) != nil {
+			return
+		}
+		name := e.Package
+		if e.Test != "" {
+			name += " " + e.Test
+		}
+		switch e.Action {
+		case "output", "build-output":
+			if name == "" {
+				name = e.ImportPath
+			}
+			output[name] += e.Output
+		case "pass", "fail", "skip":
+			results[name] = e.Action
+			if e.Test == "" {
+				done++
+			}
+		}
+	}
+	state := func() string { return fmt.Sprintf("%d of %s done", done, counted(len(packages), "package")) }
+	err = t.o.watched(ctx, when+": go test", t.dir, env, read, state, "go", append(args, packages...)...)
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	var failed *FailedError
+	if errors.As(err, &failed) && len(failing(results)) == 0 {
+		failed.When, failed.Step = when, "go test"
+		return nil, nil, failed // it did not get to the tests
+	}
+	prune(results)
+	ran := 0
+	for name := range results {
+		if strings.Contains(name, " ") && results[name] != "skip" {
+			ran++
+		}
+	}
+	fmt.Fprintf(t.o.Progress, "%s: %s ran, %d failed\n", when, counted(ran, "test"), len(failing(results)))
+	return results, output, nil
+}
+
+// prune removes failed packages and tests of which a test below has failed: that one is named.
+func prune(results map[string]string) {
+	for _, name := range failing(results) {
+		for _, other := range failing(results) {
+			if strings.HasPrefix(other, name+" ") || strings.Contains(name, " ") && strings.HasPrefix(other, name+"/") {
+				delete(results, name)
+			}
+		}
+	}
+}
+
+// packages lists the packages to test.
+func (t *trial) packages(ctx context.Context) ([]string, error) {
+	out, err := t.o.output(ctx, t.dir, "go", "list", "./...")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Fields(string(out)), endToEnd), nil
+}
+
+// step runs a command that may take long. The error is a *FailedError with its output.
+func (o *Options) step(ctx context.Context, what, dir string, env []string, name string, args ...string) error {
+	return o.watched(ctx, what, dir, env, nil, nil, name, args...)
+}
+
+// watched is step with a function that gets the lines of the standard output, and one that tells how far
+// it is. Both are called one at a time.
+func (o *Options) watched(ctx context.Context, what, dir string, env []string, line func([]byte), state func() string, name string, args ...string) error {
+	began := time.Now()
+	fmt.Fprintf(o.Progress, "%s ...\n", what)
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(dir, env...), waitDelay
+	group(cmd)
+	var mu sync.Mutex
+	var out bytes.Buffer
+	cmd.Stderr = locked{&mu, &out}
+	var read, ticked sync.WaitGroup
+	if line == nil {
+		cmd.Stdout = cmd.Stderr
+	} else {
+		r, w := io.Pipe()
+		cmd.Stdout = w
+		read.Go(func() {
+			lines := bufio.NewReader(r)
+			for {
+				text, err := lines.ReadBytes('\n')
+				mu.Lock()
+				line(text)
+				mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		})
+		defer read.Wait()
+		defer w.Close()
+	}
+	end := make(chan struct{})
+	ticked.Go(func() {
+		tick := time.NewTicker(tickEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+				mu.Lock()
+				far := ""
+				if state != nil {
+					far = ", " + state()
+				}
+				mu.Unlock()
+				fmt.Fprintf(o.Progress, "%s: %s%s\n", what, time.Since(began).Round(time.Second), far)
+			}
+		}
+	})
+	err := cmd.Run()
+	close(end)
+	ticked.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		mu.Lock()
+		defer mu.Unlock()
+		return &FailedError{When: "after", Step: what, Output: out.String(), Err: err}
+	}
+	fmt.Fprintf(o.Progress, "%s: %s\n", what, time.Since(began).Round(100*time.Millisecond))
+	return nil
+}
+
+// locked is a writer under a lock.
+type locked struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
