@@ -6,7 +6,7 @@ FUZZTIME ?= 5m
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test peers platforms controlplane lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test peers operators lowest platforms controlplane lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -24,6 +24,17 @@ test: controlplane
 # PEERS="-suites cache,source" shortens it.
 peers: controlplane
 	$(GO) run ./adapter/peers $(PEERS)
+
+# The own tests of two published operators over adapter/ctrlcache, and over the default cache beside it: a table.
+# OPERATORS="-only karpenter" shortens it.
+operators: controlplane
+	$(GO) run ./adapter/operators $(OPERATORS)
+
+# adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
+LOWEST := ./ctrlcache/... ./internal/... ./peers/... ./operators/...
+lowest: controlplane
+	GOWORK=off $(GO) vet -C adapter $(LOWEST)
+	GOWORK=off $(GO) test -C adapter -timeout 30m $(LOWEST)
 
 # The core module on other platforms: arm64 is vetted, and every test of every package, those on the
 # real control plane included, runs on 32 bits, which amd64 can. The control plane is for this machine.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/flyball-io/flyball/adapter/internal/objects"
+	"github.com/flyball-io/flyball/adapter/internal/synced"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
@@ -38,7 +39,7 @@ type Cache struct {
 	watches   map[watchKey]*watch
 	informers map[kindKey]*Informer
 	budgets   map[schema.GroupVersionKind]*informer.Budget
-	waiting   []*registration // of handlers that were added before Start
+	waiting   []task // until Start
 }
 
 var (
@@ -49,6 +50,12 @@ var (
 	errRemoved = errors.New("the informer is removed")
 )
 
+// task is what runs in a goroutine of its own.
+type task struct {
+	name string
+	run  func(context.Context) error
+}
+
 // kind is a resource and its scopes.
 type kind struct {
 	informer.Kind
@@ -56,7 +63,7 @@ type kind struct {
 }
 
 func newCache(cfg *rest.Config, opts crcache.Options, o Options) (*Cache, error) {
-	conn, err := connect(cfg, &opts)
+	conn, err := connect(cfg, &opts, o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("ctrlcache: %w", err)
 	}
@@ -125,8 +132,8 @@ func (c *Cache) Start(ctx context.Context) error {
 	for _, w := range c.watches {
 		c.start(w)
 	}
-	for _, r := range c.waiting {
-		c.group.Go("handler", r.Run)
+	for _, t := range c.waiting {
+		c.group.Go(t.name, t.run)
 	}
 	c.waiting = nil
 	c.mu.Unlock()
@@ -140,6 +147,15 @@ func (c *Cache) Start(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// goLocked starts a goroutine, now or when the cache starts. It returns false if the cache is stopped.
+func (c *Cache) goLocked(name string, f func(context.Context) error) bool {
+	if c.group == nil {
+		c.waiting = append(c.waiting, task{name, f})
+		return true
+	}
+	return c.ctx.Err() == nil && c.group.Go(name, f)
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: the cache runs on every replica.
@@ -260,7 +276,9 @@ func (c *Cache) open(key kindKey, k *kind) (*Informer, error) {
 	if in := c.informers[key]; in != nil {
 		return in, nil
 	}
-	in = &Informer{c: c, key: key, synced: make(chan struct{})}
+	in = &Informer{c: c, key: key}
+	in.synced = synced.New(in.Name())
+	in.checker = in.synced.Checker
 	for namespace := range k.scopes {
 		w, err := c.watch(key, k, namespace)
 		if err != nil {
@@ -269,6 +287,7 @@ func (c *Cache) open(key kindKey, k *kind) (*Informer, error) {
 		in.watches = append(in.watches, w)
 	}
 	c.informers[key] = in
+	c.goLocked(in.Name(), in.awaitSync)
 	return in, nil
 }
 

@@ -1,7 +1,10 @@
 package ctrlcache
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -12,6 +15,8 @@ import (
 	"github.com/flyball-io/flyball/adapter/internal/transport"
 	"github.com/flyball-io/flyball/client"
 )
+
+var errNoConfig = errors.New("rest.Config is nil")
 
 // connection has the clients of a cache. plain knows no Go types: what it reads is JSON.
 type connection struct {
@@ -27,8 +32,20 @@ func (c *connection) close() {
 	}
 }
 
-// connect makes the clients, and sets the scheme and the mapper of opts if they are nil.
-func connect(cfg *rest.Config, opts *crcache.Options) (*connection, error) {
+// connect makes the clients, and sets the scheme and the mapper of opts if they are nil. The warnings of the
+// server go to the handler of cfg; if it has none, to log.
+func connect(cfg *rest.Config, opts *crcache.Options, log *slog.Logger) (*connection, error) {
+	if cfg == nil {
+		return nil, errNoConfig
+	}
+	switch {
+	case cfg.WarningHandlerWithContext != nil:
+		log = slog.New(warnings{cfg.WarningHandlerWithContext.HandleWarningHeaderWithContext})
+	case cfg.WarningHandler != nil:
+		log = slog.New(warnings{func(_ context.Context, code int, agent, text string) {
+			cfg.WarningHandler.HandleWarningHeader(code, agent, text)
+		}})
+	}
 	foreign := false
 	if h := opts.HTTPClient; h != nil {
 		own := cfg
@@ -59,10 +76,35 @@ func connect(cfg *rest.Config, opts *crcache.Options) (*connection, error) {
 		}
 		opts.Mapper = m
 	}
-	typed, err := client.New(cfg, client.Options{Scheme: opts.Scheme, Mapper: opts.Mapper})
+	typed, err := client.New(cfg, client.Options{Scheme: opts.Scheme, Mapper: opts.Mapper, Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	plain, err := client.New(cfg, client.Options{Scheme: runtime.NewScheme(), Mapper: opts.Mapper})
+	plain, err := client.New(cfg, client.Options{Scheme: runtime.NewScheme(), Mapper: opts.Mapper, Logger: log})
 	return &connection{typed: typed, plain: plain, foreign: foreign}, err
+}
+
+// warnings is the log of a client whose program has a handler of warnings.
+type warnings struct {
+	handle func(ctx context.Context, code int, agent, text string)
+}
+
+// Enabled implements slog.Handler.
+func (w warnings) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(string) slog.Handler { return w }
+
+// Handle implements slog.Handler. A warning is the attribute of that name.
+func (w warnings) Handle(ctx context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "warning" {
+			w.handle(ctx, 299, "-", a.Value.String())
+		}
+		return true
+	})
+	return nil
 }

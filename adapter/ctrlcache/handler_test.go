@@ -2,20 +2,28 @@ package ctrlcache_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -103,7 +111,7 @@ func TestHandlers(t *testing.T) {
 	var early, late, resynced story
 	first, err := in.AddEventHandler(early.handler())
 	must(t, err)
-	must(t, wait(ctx, first.HasSyncedChecker()))
+	must(t, wait(ctx, first))
 	early.await(t, "add a true", 1)
 
 	b := testobj.ConfigMap(ns + "/b")
@@ -115,7 +123,7 @@ func TestHandlers(t *testing.T) {
 
 	second, err := in.AddEventHandlerWithOptions(late.handler(), toolscache.HandlerOptions{})
 	must(t, err)
-	must(t, wait(ctx, second.HasSyncedChecker()))
+	must(t, wait(ctx, second))
 	late.await(t, "add a true", 1)
 	late.await(t, "add b true", 1)
 	if _, err := in.AddEventHandlerWithResyncPeriod(resynced.handler(), time.Second); err != nil {
@@ -150,13 +158,17 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// wait waits until a checker is done.
-func wait(ctx context.Context, c toolscache.DoneChecker) error {
+// wait waits until a handler has synced.
+func wait(ctx context.Context, r toolscache.ResourceEventHandlerRegistration) error {
+	h := r.(interface {
+		Name() string
+		Done() <-chan struct{}
+	})
 	select {
-	case <-c.Done():
+	case <-h.Done():
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", c.Name(), context.Cause(ctx))
+		return fmt.Errorf("%s: %w", h.Name(), context.Cause(ctx))
 	}
 }
 
@@ -212,4 +224,79 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	t.Errorf("no metrics of the cache among %d", len(families))
+}
+
+// decodes counts how often a Counted was decoded.
+var decodes atomic.Int64
+
+type counted int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *counted) UnmarshalJSON(b []byte) error {
+	decodes.Add(1)
+	return json.Unmarshal(b, (*int)(c))
+}
+
+// Counted is a kind that counts how often it is decoded.
+type Counted struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Size              counted `json:"size"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (c *Counted) DeepCopyObject() runtime.Object {
+	d := *c
+	c.ObjectMeta.DeepCopyInto(&d.ObjectMeta)
+	return &d
+}
+
+// A hundred handlers and two index functions cost one decode of an object, and one more of its old state.
+func TestHandlersAndIndexesShareDecodes(t *testing.T) {
+	const all = 100
+	p := planetest.Shared(t)
+	ns, ctx := planetest.Namespace(t, p), bounded(t)
+	gvk := widgetGroup.WithKind("Counted")
+	livetest.Define(t, livetest.Client(t, p, client.Options{}), testobj.CRD(gvk, "counteds"))
+	u := &unstructured.Unstructured{Object: map[string]any{"size": int64(1)}}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(ns)
+	u.SetName("a")
+	eventually(t, func() error { return crclient.IgnoreAlreadyExists(live(t).Create(ctx, u.DeepCopy())) })
+	s := runtime.NewScheme()
+	s.AddKnownTypes(widgetGroup, &Counted{})
+	metav1.AddToGroupVersion(s, widgetGroup)
+	c := newCache(t, crcache.Options{Scheme: s, DefaultNamespaces: map[string]crcache.Config{ns: {}}}, ctrlcache.Options{})
+	decodes.Store(0)
+	for _, field := range []string{"size", "twice"} {
+		must(t, c.IndexField(ctx, &Counted{}, field, func(o crclient.Object) []string { return []string{fmt.Sprint(o.(*Counted).Size)} }))
+	}
+	in, err := c.GetInformer(ctx, &Counted{})
+	must(t, err)
+	told := make(chan counted, all)
+	for range all {
+		r, err := in.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(_, o any) { told <- o.(*Counted).Size },
+		})
+		must(t, err)
+		must(t, wait(ctx, r))
+	}
+	decodes.Store(0)
+	must(t, live(t).Get(ctx, crclient.ObjectKeyFromObject(u), u))
+	u.Object["size"] = int64(2)
+	must(t, live(t).Update(ctx, u))
+	for range all {
+		select {
+		case size := <-told:
+			if size != 2 {
+				t.Errorf("told of size %d", size)
+			}
+		case <-ctx.Done():
+			t.Fatal("not all handlers are told")
+		}
+	}
+	// Nothing keeps a state that no handler needs any more: a collection in between costs one more.
+	if n := decodes.Load(); n < 1 || n > 4 {
+		t.Errorf("%d decodes for one update", n)
+	}
 }

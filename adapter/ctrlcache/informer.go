@@ -3,7 +3,6 @@ package ctrlcache
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,23 +10,23 @@ import (
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/flyball-io/flyball/adapter/internal/handlers"
+	"github.com/flyball-io/flyball/adapter/internal/synced"
 )
 
 // Informer is a cache.Informer of controller-runtime, over one watch for each scope of the kind. The calls of
 // one handler never overlap, also if there are several watches.
 type Informer struct {
+	checker
 	c       *Cache
 	key     kindKey
 	watches []*watch
-
-	waiter sync.Once
-	synced chan struct{}
+	synced  *synced.Signal
 }
 
-var (
-	_ crcache.Informer       = (*Informer)(nil)
-	_ toolscache.DoneChecker = (*Informer)(nil)
-)
+// checker has HasSyncedChecker where cache.Informer has it.
+type checker = synced.Checker
+
+var _ crcache.Informer = (*Informer)(nil)
 
 // AddEventHandler implements cache.Informer. The handler is resynced in the period of the cache.
 func (in *Informer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
@@ -87,10 +86,7 @@ func (c *Cache) begin(r *registration) error {
 			return fmt.Errorf("ctrlcache: %s: %w", r.Name(), context.Cause(w.ctx))
 		}
 	}
-	switch {
-	case c.group == nil:
-		c.waiting = append(c.waiting, r)
-	case c.ctx.Err() != nil || !c.group.Go(r.Name(), r.Run):
+	if !c.goLocked(r.Name(), r.Run) {
 		return fmt.Errorf("ctrlcache: %s: %w", r.Name(), errStopped)
 	}
 	return nil
@@ -137,28 +133,21 @@ func (in *Informer) HasSynced() bool {
 	return true
 }
 
-// HasSyncedChecker implements cache.Informer.
-func (in *Informer) HasSyncedChecker() toolscache.DoneChecker { return in }
-
-// Name implements toolscache.DoneChecker.
+// Name names the informer in errors and logs.
 func (in *Informer) Name() string { return "informer of " + in.key.String() }
 
-// Done implements toolscache.DoneChecker.
-func (in *Informer) Done() <-chan struct{} {
-	if len(in.watches) == 1 {
-		return in.watches[0].in.Synced()
+// Done is closed when the informer of a started cache has synced.
+func (in *Informer) Done() <-chan struct{} { return in.synced.Done() }
+
+// awaitSync sets the signal when all watches have synced, unless one ends before.
+func (in *Informer) awaitSync(ctx context.Context) error {
+	for _, w := range in.watches {
+		if w.sync(ctx) != nil {
+			return nil
+		}
 	}
-	in.waiter.Do(func() {
-		go func() {
-			for _, w := range in.watches {
-				if w.sync(context.Background()) != nil {
-					return // it ended
-				}
-			}
-			close(in.synced)
-		}()
-	})
-	return in.synced
+	in.synced.Set()
+	return nil
 }
 
 // IsStopped implements cache.Informer.

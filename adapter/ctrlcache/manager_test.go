@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -93,9 +94,13 @@ func TestReadYourWrites(t *testing.T) {
 func readYourWrites(t *testing.T, rounds int) {
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	on := true
-	mgr := newManager(t, func(o *ctrl.Options) {
-		o.Client.Cache = &crclient.CacheOptions{EnableReadYourWritesConsistency: &on}
-	})
+	o := &crclient.CacheOptions{}
+	enabled := reflect.ValueOf(o).Elem().FieldByName("EnableReadYourWritesConsistency")
+	if !enabled.IsValid() {
+		t.Skip("this controller-runtime is older than v0.25, which has it")
+	}
+	enabled.Set(reflect.ValueOf(&on))
+	mgr := newManager(t, func(m *ctrl.Options) { m.Client.Cache = o })
 	run(t, mgr.Start)
 	c := mgr.GetClient()
 	for _, shared := range []bool{true, false} {

@@ -30,6 +30,7 @@ var (
 	errNewInformer = errors.New("this cache makes its own informers: use the default cache to replace them")
 	errNamespaces  = errors.New("the kind is not namespaced, but Namespaces is set")
 	errTwice       = errors.New("the kind is given twice")
+	errNothing     = errors.New("it selects nothing, and the default cache would ask for all objects: select something, or leave it out")
 )
 
 // newPlan applies the defaults of cache.Options. scope returns the kind of an object, and whether it is
@@ -37,6 +38,9 @@ var (
 func newPlan(o *crcache.Options, scope func(crclient.Object) (schema.GroupVersionKind, bool, error)) (*plan, error) {
 	if o.NewInformer != nil {
 		return nil, &option.Error{Of: "cache.Options", Field: "NewInformer", Err: errNewInformer}
+	}
+	if err := checkSelectors(o); err != nil {
+		return nil, err
 	}
 	all := crcache.Config{
 		LabelSelector: o.DefaultLabelSelector, FieldSelector: o.DefaultFieldSelector, Transform: o.DefaultTransform,
@@ -74,6 +78,36 @@ func newPlan(o *crcache.Options, scope func(crclient.Object) (schema.GroupVersio
 		}
 	}
 	return p, nil
+}
+
+// checkSelectors returns an error for a selector that selects nothing. Its text is empty, as is that of one
+// that selects everything.
+func checkSelectors(o *crcache.Options) error {
+	var err error
+	check := func(field string, s interface {
+		Empty() bool
+		String() string
+	}) {
+		if s != nil && !s.Empty() && s.String() == "" {
+			err = &option.Error{Of: "cache.Options", Field: field, Err: errNothing}
+		}
+	}
+	namespaces := func(field string, all map[string]crcache.Config) {
+		for namespace, c := range all {
+			check(fmt.Sprintf("%s[%q].LabelSelector", field, namespace), c.LabelSelector)
+			check(fmt.Sprintf("%s[%q].FieldSelector", field, namespace), c.FieldSelector)
+		}
+	}
+	check("DefaultLabelSelector", o.DefaultLabelSelector)
+	check("DefaultFieldSelector", o.DefaultFieldSelector)
+	namespaces("DefaultNamespaces", o.DefaultNamespaces)
+	for obj, by := range o.ByObject {
+		field := fmt.Sprintf("ByObject[%T]", obj)
+		check(field+".Label", by.Label)
+		check(field+".Field", by.Field)
+		namespaces(field+".Namespaces", by.Namespaces)
+	}
+	return err
 }
 
 // in returns the scopes of namespaces. That of all namespaces leaves the others out.

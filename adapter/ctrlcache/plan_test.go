@@ -124,6 +124,12 @@ func TestPlanRefuses(t *testing.T) {
 		{"NewInformer", crcache.Options{NewInformer: informer}, "NewInformer", errNewInformer},
 		{"namespaces of a cluster-scoped kind", crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{&corev1.Node{}: {Namespaces: map[string]crcache.Config{}}}}, "ByObject[*v1.Node].Namespaces", errNamespaces},
 		{"a kind twice", crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{&corev1.Pod{}: {}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}: {}}}, "ByObject[*v1.Pod]", errTwice},
+		{"labels of nothing", crcache.Options{DefaultLabelSelector: labels.Nothing()}, "DefaultLabelSelector", errNothing},
+		{"fields of nothing", crcache.Options{DefaultFieldSelector: fields.Nothing()}, "DefaultFieldSelector", errNothing},
+		{"labels of nothing in a namespace", crcache.Options{DefaultNamespaces: map[string]crcache.Config{"a": {LabelSelector: labels.Nothing()}}}, `DefaultNamespaces["a"].LabelSelector`, errNothing},
+		{"labels of nothing for a kind", crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{&corev1.Pod{}: {Label: labels.Nothing()}}}, "ByObject[*v1.Pod].Label", errNothing},
+		{"fields of nothing for a kind in a namespace", crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{&corev1.Pod{}: {Namespaces: map[string]crcache.Config{"a": {FieldSelector: fields.Nothing()}}}}},
+			`ByObject[*v1.Pod].Namespaces["a"].FieldSelector`, errNothing},
 		{"a type without a kind", crcache.Options{ByObject: map[crclient.Object]crcache.ByObject{&metav1.PartialObjectMetadata{}: {}}}, "ByObject[*v1.PartialObjectMetadata]", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -48,11 +49,7 @@ func (c *Cache) Get(ctx context.Context, key crclient.ObjectKey, obj crclient.Ob
 
 // entry returns the entry of a key, and its watch.
 func (c *Cache) entry(ctx context.Context, at crclient.ObjectKey, obj crclient.Object) (*watch, *store.Entry, error) {
-	key, err := keyOf(c.opts.Scheme, obj)
-	if err != nil {
-		return nil, nil, err
-	}
-	k, err := c.kind(key.gvk)
+	key, k, err := c.readKind(obj)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,6 +69,25 @@ func (c *Cache) entry(ctx context.Context, at crclient.ObjectKey, obj crclient.O
 		err = apierrors.NewNotFound(schema.GroupResource{Group: key.gvk.Group, Resource: key.gvk.Kind}, at.Name)
 	}
 	return w, e, err
+}
+
+// readKind returns the kind of an object or a list that is read. With ReaderFailOnMissingInformer the mapper is
+// not asked about a kind without an informer.
+func (c *Cache) readKind(proto runtime.Object) (kindKey, *kind, error) {
+	key, err := keyOf(c.opts.Scheme, proto)
+	if err != nil {
+		return key, nil, err
+	}
+	if c.opts.ReaderFailOnMissingInformer {
+		c.mu.RLock()
+		in := c.informers[key]
+		c.mu.RUnlock()
+		if in == nil {
+			return key, nil, &crcache.ErrResourceNotCached{GVK: key.gvk}
+		}
+	}
+	k, err := c.kind(key.gvk)
+	return key, k, err
 }
 
 // readable returns a watch once it has synced.
@@ -168,11 +184,13 @@ func (e *ListError) Error() string {
 // Unwrap returns Rejected.
 func (e *ListError) Unwrap() []error { return e.Rejected }
 
-// found are the entries that a list selects, by watch.
+// found are the entries that a list selects, by watch, in the order of namespaces.
 type found struct {
 	key     kindKey
 	watches []*watch
 	entries []iter.Seq[*store.Entry]
+	// mixed says that the first watch has all namespaces that no other one has.
+	mixed bool
 }
 
 // item is an entry of a watch.
@@ -186,11 +204,7 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 	if o.Continue != "" {
 		return nil, errors.New("continue list option is not supported by the cache")
 	}
-	key, err := keyOf(c.opts.Scheme, proto)
-	if err != nil {
-		return nil, err
-	}
-	k, err := c.kind(key.gvk)
+	key, k, err := c.readKind(proto)
 	if err != nil {
 		return nil, err
 	}
@@ -210,13 +224,13 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 		}
 		namespaces = []string{scope}
 	}
-	f := &found{key: key}
+	f := &found{key: key, mixed: len(namespaces) > 1 && namespaces[0] == metav1.NamespaceAll}
 	for _, namespace := range namespaces {
 		w, err := c.readable(ctx, key, k, namespace)
 		if err != nil {
 			return nil, err
 		}
-		entries, err := w.in.Entries(q)
+		entries, err := w.entries(ctx, q)
 		switch {
 		case errors.As(err, new(*informer.NamespaceError)):
 			continue // the selectors exclude all of it
@@ -231,6 +245,22 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 		f.watches, f.entries = append(f.watches, w), append(f.entries, entries)
 	}
 	return f, nil
+}
+
+// entries returns the entries that a query selects. It waits for an index that is being built, as reads of the
+// default cache do, until ctx ends.
+func (w *watch) entries(ctx context.Context, q informer.Query) (iter.Seq[*store.Entry], error) {
+	for {
+		all, err := w.in.Entries(q)
+		if !errors.As(err, new(*store.IndexPendingError)) {
+			return all, err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
 }
 
 var errNotExact = errors.New("non-exact field matches are not supported by the cache")
@@ -250,14 +280,44 @@ func condition(o *crclient.ListOptions) (store.Cond, error) {
 	return store.And(all...), nil
 }
 
+// all yields the entries in the order of their keys.
 func (f *found) all() iter.Seq[item] {
+	if f.mixed {
+		return interleaved(f.from(0, 1), f.from(1, len(f.watches)))
+	}
+	return f.from(0, len(f.watches))
+}
+
+// from yields the entries of some of the watches, one watch after the other.
+func (f *found) from(first, end int) iter.Seq[item] {
 	return func(yield func(item) bool) {
-		for i, entries := range f.entries {
-			for e := range entries {
+		for i := first; i < end; i++ {
+			for e := range f.entries[i] {
 				if !yield(item{f.watches[i], e}) {
 					return
 				}
 			}
+		}
+	}
+}
+
+// interleaved yields two sequences that are each in the order of keys as one.
+func interleaved(a, b iter.Seq[item]) iter.Seq[item] {
+	return func(yield func(item) bool) {
+		next, stop := iter.Pull(a)
+		defer stop()
+		x, ok := next()
+		for y := range b {
+			for ; ok && x.e.Key().Compare(y.e.Key()) < 0; x, ok = next() {
+				if !yield(x) {
+					return
+				}
+			}
+			if !yield(y) {
+				return
+			}
+		}
+		for ; ok && yield(x); x, ok = next() {
 		}
 	}
 }

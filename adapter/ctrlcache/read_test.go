@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -256,6 +258,63 @@ func TestScopes(t *testing.T) {
 	if err := field.Get(ctx, crclient.ObjectKey{Namespace: other, Name: "web"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("an object that a field selector leaves out: %v", err)
 	}
+}
+
+// A list of all namespaces is in the order of keys, also if some of them have watches of their own.
+func TestListOfNamedAndOtherNamespacesIsInOrder(t *testing.T) {
+	p, ctx := planetest.Shared(t), bounded(t)
+	all := []string{planetest.Namespace(t, p), planetest.Namespace(t, p), planetest.Namespace(t, p), planetest.Namespace(t, p)}
+	slices.Sort(all)
+	var want []string
+	for _, in := range all {
+		for _, name := range []string{"a", "b"} {
+			must(t, live(t).Create(ctx, testobj.ConfigMap(in+"/"+name, testobj.Labels("test="+all[0]))))
+			want = append(want, in+"/"+name)
+		}
+	}
+	c := newCache(t, crcache.Options{DefaultNamespaces: map[string]crcache.Config{all[1]: {}, all[2]: {}, "": {}}}, ctrlcache.Options{})
+	for limit, want := range map[int64][]string{0: want, 1: want[:1], 3: want[:3], 7: want[:7]} {
+		var list corev1.ConfigMapList
+		must(t, c.List(ctx, &list, crclient.MatchingLabels{"test": all[0]}, crclient.Limit(limit)))
+		var got []string
+		for _, m := range list.Items {
+			got = append(got, m.Namespace+"/"+m.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
+// A List by an index that is being built waits for it.
+func TestListWaitsForItsIndex(t *testing.T) {
+	ns, ctx := planetest.Namespace(t, planetest.Shared(t)), bounded(t)
+	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Data("size", "3"))))
+	c := newCache(t, crcache.Options{DefaultNamespaces: map[string]crcache.Config{ns: {}}}, ctrlcache.Options{})
+	var list corev1.ConfigMapList
+	must(t, c.List(ctx, &list))
+	begun, release, added := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		added <- c.IndexField(ctx, &corev1.ConfigMap{}, "size", func(o crclient.Object) []string {
+			if o.GetName() == "a" {
+				close(begun)
+				<-release
+			}
+			return []string{o.(*corev1.ConfigMap).Data["size"]}
+		})
+	}()
+	<-begun
+	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
+	defer cancel()
+	err := c.List(short, &list, crclient.MatchingFields{"size": "3"})
+	if !errors.As(err, new(*store.IndexPendingError)) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a list that cannot wait: %v", err)
+	}
+	close(release)
+	if err := c.List(ctx, &list, crclient.MatchingFields{"size": "3"}); err != nil || names(list.Items) != "a" {
+		t.Errorf("%q, %v", names(list.Items), err)
+	}
+	must(t, <-added)
 }
 
 // A transform changes typed, unstructured and metadata objects before they are stored. managedFields are cut if

@@ -3,6 +3,7 @@
 //
 //	go run ./adapter/peers    # all suites; a table in Markdown
 //	go run ./adapter/peers -suites cache,source
+//	go run ./adapter/peers -version v0.22.5
 //
 // It copies the module from the module cache to a temporary folder, and puts a hook into cache.New there. Each
 // run has a bare control plane of its own. A spec that fails must be in the list of exceptions, with a reason.
@@ -23,26 +24,27 @@ import (
 	"github.com/flyball-io/flyball/test/plane"
 )
 
-// suites are the suites that make caches.
-var suites = []string{"cache", "controller", "builder", "source", "cluster", "manager", "client"}
+// all are the suites that make caches.
+var all = []string{"cache", "controller", "builder", "source", "cluster", "manager", "client"}
 
 func main() {
-	only := flag.String("suites", strings.Join(suites, ","), "`names` of suites, separated by commas")
+	only := flag.String("suites", strings.Join(all, ","), "`names` of suites, separated by commas")
 	keep := flag.Bool("keep", false, "keep the temporary folder, with reports and logs")
 	stock := flag.Bool("stock", true, "run the default cache, too")
 	focus := flag.String("focus", "", "`expression` for the names of specs: only those run")
+	version := flag.String("version", "", "`version` of controller-runtime; empty: the newest that is tested")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, strings.Split(*only, ","), *keep, *stock, *focus); err != nil {
+	if err := run(ctx, strings.Split(*only, ","), *keep, *version, *stock, *focus); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, names []string, keep, stock bool, focus string) error {
+func run(ctx context.Context, names []string, keep bool, version string, stock bool, focus string) error {
 	for _, name := range names {
-		if !slices.Contains(suites, name) {
+		if !slices.Contains(all, name) {
 			return fmt.Errorf("there is no suite %q", name)
 		}
 	}
@@ -59,7 +61,7 @@ func run(ctx context.Context, names []string, keep, stock bool, focus string) er
 	if err != nil {
 		return err
 	}
-	src, err := copyModule(ctx, filepath.Join(dir, "src"))
+	src, err := copyModule(ctx, filepath.Join(dir, "src"), version)
 	if err != nil {
 		return err
 	}
@@ -95,9 +97,9 @@ func run(ctx context.Context, names []string, keep, stock bool, focus string) er
 
 // row is the line of a suite in the table.
 func row(name string, stock bool, was, is *result) string {
-	specs := fmt.Sprint(is.specs)
-	if is.pending > 0 {
-		specs += fmt.Sprintf(" (%d pending)", is.pending)
+	specs := fmt.Sprint(is.Specs)
+	if is.Pending > 0 {
+		specs += fmt.Sprintf(" (%d pending)", is.Pending)
 	}
 	calls := fmt.Sprint(is.calls)
 	if is.foreign > 0 {
@@ -105,20 +107,20 @@ func row(name string, stock bool, was, is *result) string {
 	}
 	passed := "not run"
 	if stock {
-		passed = fmt.Sprint(was.passed)
+		passed = fmt.Sprint(was.Passed)
 	}
-	return fmt.Sprintf("| %s | %s | %s | %d | %s |", name, specs, passed, is.passed, calls)
+	return fmt.Sprintf("| %s | %s | %s | %d | %s |", name, specs, passed, is.Passed, calls)
 }
 
 // judge returns the failures that no exception explains, and those that one does.
 func judge(suite string, was, is *result) (bad []error, known []string) {
-	if is.specs == 0 {
+	if is.Specs == 0 {
 		bad = append(bad, fmt.Errorf("%s: no spec ran", suite))
 	}
-	for _, f := range was.failed {
+	for _, f := range was.Failed {
 		bad = append(bad, fmt.Errorf("%s, default cache: %s", suite, f))
 	}
-	for _, f := range is.failed {
+	for _, f := range is.Failed {
 		if reason := exceptionFor(f); reason != "" {
 			known = append(known, fmt.Sprintf("%s: %s: %s", suite, strings.SplitN(f, "\n", 2)[0], reason))
 			continue

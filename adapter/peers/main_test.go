@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/adapter/internal/suites"
 )
 
 const report = `[{"SpecReports": [
@@ -24,15 +26,16 @@ func TestReportsAreJudged(t *testing.T) {
 	if err := os.WriteFile(file, []byte(report), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := read(file)
+	specs, err := suites.Ginkgo(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := &result{Report: *specs}
 	r.calls, r.foreign = 7, 1
 	if got, want := row("cache", false, &result{}, r), "| cache | 4 (1 pending) | not run | 1 | 7, and 1 with NewInformer to the default cache |"; got != want {
 		t.Errorf("the row is %s, want %s", got, want)
 	}
-	bad, known := judge("cache", &result{failed: []string{"Cache lists\nno"}}, r)
+	bad, known := judge("cache", &result{Report: suites.Report{Failed: []string{"Cache lists\nno"}}}, r)
 	if len(bad) != 3 || len(known) != 1 || !strings.Contains(known[0], "change object") {
 		t.Errorf("problems %q, exceptions %q", bad, known)
 	}

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/flyball-io/flyball/adapter/internal/suites"
 )
 
 // module is a copy of the peer's module, with the hook.
@@ -70,62 +70,36 @@ func init() {
 }
 `
 
-// copyModule copies the peer's module and installs the hook.
-func copyModule(ctx context.Context, dir string) (*module, error) {
-	const core, adapter = "github.com/flyball-io/flyball", "github.com/flyball-io/flyball/adapter"
-	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", adapter).Output()
-	if err != nil {
-		return nil, fmt.Errorf("the module %s is neither here nor in the workspace: %w", adapter, err)
-	}
-	root := strings.TrimSpace(string(here))
-	from, err := command(ctx, root, "go", "list", "-m", "-f", "{{.Dir}}", peer)
+// copyModule copies the peer's module and installs the hook. An empty version is that of the workspace.
+func copyModule(ctx context.Context, dir, version string) (*module, error) {
+	root, err := suites.Root(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := copyTree(dir, from); err != nil {
+	if version == "" {
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", peer).Output()
+		if err != nil {
+			return nil, fmt.Errorf("go list -m %s: %w", peer, err)
+		}
+		version = strings.TrimSpace(string(out))
+	}
+	from, err := suites.Download(ctx, peer, version)
+	if err != nil {
 		return nil, err
 	}
-	m := &module{dir: dir}
+	if err := suites.CopyTree(dir, from); err != nil {
+		return nil, err
+	}
 	const signature = "func New(cfg *rest.Config, opts Options) (Cache, error) {\n"
-	file := filepath.Join(dir, "pkg/cache/cache.go")
-	text, err := os.ReadFile(file)
+	err = suites.Edit(filepath.Join(dir, "pkg/cache/cache.go"), signature,
+		signature+"\tif c, err, ok := hooked(cfg, opts); ok {\n\t\treturn c, err\n\t}\n")
 	if err != nil {
-		return nil, err
-	}
-	if bytes.Count(text, []byte(signature)) != 1 {
-		return nil, fmt.Errorf("%s: cache.New is not where it was", file)
-	}
-	text = bytes.Replace(text, []byte(signature), []byte(signature+"\tif c, err, ok := hooked(cfg, opts); ok {\n\t\treturn c, err\n\t}\n"), 1)
-	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "pkg/cache/hook.go"), []byte(hook), 0o644); err != nil {
 		return nil, err
 	}
-	_, err = command(ctx, dir, "go", "mod", "edit",
-		"-require="+core+"@v0.0.0-00010101000000-000000000000", "-require="+adapter+"@v0.0.0-00010101000000-000000000000",
-		"-replace="+core+"="+filepath.Dir(root), "-replace="+adapter+"="+root)
-	return m, err
-}
-
-func copyTree(to, from string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			return os.MkdirAll(filepath.Join(to, rel), 0o755)
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, rel), b, 0o644)
-	})
+	return &module{dir: dir}, suites.Require(ctx, dir, root)
 }
 
 var (
@@ -149,19 +123,6 @@ func (m *module) build(ctx context.Context, name string) (*suite, error) {
 		return nil, err
 	}
 	s := &suite{name: name, dir: dir, test: string(test[1])}
-	_, err = command(ctx, dir, "go", "test", "-mod=mod", "-c", "-o", "suite.test", ".")
+	_, err = suites.Command(ctx, dir, "go", "test", "-mod=mod", "-c", "-o", "suite.test", ".")
 	return s, err
-}
-
-// command runs a command outside of any workspace, and returns its output.
-func command(ctx context.Context, dir, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	var out, failure bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &failure
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, failure.Bytes())
-	}
-	return strings.TrimSpace(out.String()), nil
 }

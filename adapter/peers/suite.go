@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
+	"github.com/flyball-io/flyball/adapter/internal/suites"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -21,9 +20,8 @@ type suite struct {
 
 // result is what came of a run.
 type result struct {
-	specs, passed, pending int
-	failed                 []string // the names and the messages
-	calls, foreign         int
+	suites.Report
+	calls, foreign int
 }
 
 // run runs the suite on a control plane of its own.
@@ -60,57 +58,14 @@ func (s *suite) run(ctx context.Context, packed bool) (_ *result, err error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
-	r, err := read(report)
+	specs, err := suites.Ginkgo(report)
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w: %w", s.name, variant, failure, err)
 	}
+	r := &result{Report: *specs}
 	if counts, err := os.ReadFile(calls); err == nil {
 		if _, err := fmt.Sscan(string(counts), &r.calls, &r.foreign); err != nil {
 			return nil, err
-		}
-	}
-	return r, nil
-}
-
-// read reads a report of ginkgo.
-func read(file string) (*result, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var reports []struct {
-		SpecReports []struct {
-			ContainerHierarchyTexts []string
-			LeafNodeType            string
-			LeafNodeText            string
-			State                   string
-			Failure                 struct{ Message string }
-		}
-	}
-	if err := json.Unmarshal(b, &reports); err != nil {
-		return nil, err
-	}
-	r := &result{}
-	for _, report := range reports {
-		for _, spec := range report.SpecReports {
-			name := strings.Join(append(spec.ContainerHierarchyTexts, spec.LeafNodeText), " ")
-			if spec.LeafNodeType != "It" {
-				if spec.State != "passed" {
-					r.failed = append(r.failed, spec.LeafNodeType+" "+name+"\n"+spec.Failure.Message)
-				}
-				continue
-			}
-			r.specs++
-			switch spec.State {
-			case "passed":
-				r.passed++
-			case "pending":
-				r.pending++
-			case "skipped":
-				r.specs--
-			default:
-				r.failed = append(r.failed, name+"\n"+spec.Failure.Message)
-			}
 		}
 	}
 	return r, nil

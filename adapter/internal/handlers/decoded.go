@@ -3,6 +3,7 @@ package handlers
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +53,9 @@ type decoded struct {
 	adds   int                            // since those that are gone were dropped
 	limit  int                            // of adds
 	recent weak.Pointer[shown]            // of the last change
+
+	indexes atomic.Int32        // number of index functions
+	asked   weak.Pointer[state] // that an index function of a first list was asked about last
 }
 
 // shown are the states of one change. All handlers of a watch have the same.
@@ -122,22 +126,34 @@ func (d *decoded) add(key uint64, s *state) {
 }
 
 // index returns the decoded object of an entry for an index function. share says that handlers will want it,
-// too. An entry that the store lends, or unpacks, is not shared: many of those come at once.
+// too. Index functions that are asked about an entry one after the other share it in any case. An entry that the
+// store lends, or unpacks, is not shared: many of those come at once.
 func (d *decoded) index(e *store.Entry, share bool) (object.Object, error) {
-	var s *state
-	if share = share && e.Compact() == e; share {
-		key := maphash.Comparable(keySeed, e.Key())
-		d.mu.Lock()
-		if s = d.states[key].Value(); s == nil || !s.entry.Same(e) {
-			s = &state{of: d, entry: e, indexed: true}
-			d.add(key, s)
-		}
-		d.mu.Unlock()
-	} else {
-		s = &state{of: d, entry: e}
-	}
+	s := d.indexed(e, share)
 	s.once.Do(func() { s.decode(e.Decode) })
 	return s.obj, s.err
+}
+
+func (d *decoded) indexed(e *store.Entry, share bool) *state {
+	own := &state{of: d, entry: e, indexed: share}
+	if !share && d.indexes.Load() < 2 || e.Compact() != e {
+		return own
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !share {
+		if s := d.asked.Value(); s != nil && s.entry == e {
+			return s
+		}
+		d.asked = weak.Make(own)
+		return own
+	}
+	key := maphash.Comparable(keySeed, e.Key())
+	if s := d.states[key].Value(); s != nil && s.entry.Same(e) {
+		return s
+	}
+	d.add(key, own)
+	return own
 }
 
 // sweep drops the states that are gone. A map never shrinks, so the rest goes into a new one.

@@ -222,6 +222,31 @@ func TestOneDecodeForIndexesAndHandlers(t *testing.T) {
 	}
 }
 
+// Several index functions of a first list cost one decode of each object, and keep none of them.
+func TestOneDecodeForSeveralIndexes(t *testing.T) {
+	decodes := 0
+	d := decoding(&decodes)
+	d.indexes.Store(3)
+	for i := range 10 {
+		e := testobj.Entry(testobj.ConfigMap(fmt.Sprint("ns/", i), testobj.UID("u"), testobj.Version("1")))
+		var objs []object.Object
+		for range 3 {
+			o, err := d.index(e, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objs = append(objs, o)
+		}
+		if objs[0] != objs[1] || objs[0] != objs[2] || objs[0].GetName() != fmt.Sprint(i) {
+			t.Errorf("object %d was decoded more than once", i)
+		}
+	}
+	collect()
+	if d.asked.Value() != nil || len(d.states) > 0 {
+		t.Error("an object is kept")
+	}
+}
+
 // What nobody uses is dropped: the table of states is bounded by the states in use.
 func TestDecodedForgets(t *testing.T) {
 	decodes := 0

@@ -36,6 +36,7 @@ func (f *Feed) New() (object.Object, error) { return f.decoded.new() }
 // AddIndex adds an index by a function of decoded objects, which it must not change. It shares them with
 // handlers and other indexes. Errors are those of informer.Informer.AddIndex.
 func (f *Feed) AddIndex(name string, values func(runtime.Object) ([]string, error)) error {
+	f.decoded.indexes.Add(1)
 	return f.in.AddIndex(name, store.Transient(func(e *store.Entry) ([]string, error) {
 		o, err := f.decoded.index(e, f.in.HasSynced() && f.any.Load())
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/flyball-io/flyball/adapter/internal/synced"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
@@ -30,11 +31,11 @@ type Options struct {
 // Registration is one handler. Make it with New, join it to its feeds, and run it in a goroutine of its own,
 // which makes all calls.
 type Registration struct {
-	o      Options
-	calls  calls
-	synced chan struct{}
-	closed chan struct{}
-	wake   chan struct{} // holds one token while there are events
+	*synced.Signal // that the first list has been delivered
+	o              Options
+	calls          calls
+	closed         chan struct{}
+	wake           chan struct{} // holds one token while there are events
 
 	mu        sync.Mutex
 	sources   []source
@@ -57,32 +58,20 @@ type Join struct {
 	Resync time.Duration
 }
 
-var (
-	_ toolscache.ResourceEventHandlerRegistration = (*Registration)(nil)
-	_ toolscache.DoneChecker                      = (*Registration)(nil)
-)
+var _ toolscache.ResourceEventHandlerRegistration = (*Registration)(nil)
 
 // New returns a registration without feeds.
 func New(h toolscache.ResourceEventHandler, o Options) *Registration {
 	r := &Registration{
 		o: o, backlog: backlog{limit: o.Backlog},
-		synced: make(chan struct{}), closed: make(chan struct{}), wake: make(chan struct{}, 1),
+		Signal: synced.New(o.Name), closed: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	r.calls = calls{handler: h, call: r.call}
 	return r
 }
 
-// HasSynced implements toolscache.ResourceEventHandlerRegistration.
-func (r *Registration) HasSynced() bool { return toolscache.IsDone(r) }
-
-// HasSyncedChecker implements toolscache.ResourceEventHandlerRegistration.
-func (r *Registration) HasSyncedChecker() toolscache.DoneChecker { return r }
-
-// Name implements toolscache.DoneChecker.
+// Name is that of the options.
 func (r *Registration) Name() string { return r.o.Name }
-
-// Done implements toolscache.DoneChecker.
-func (r *Registration) Done() <-chan struct{} { return r.synced }
 
 // Join subscribes the handler to its feeds. Call it once, before Run. If a feed has ended, it removes the
 // handler and returns the cause.
@@ -173,7 +162,7 @@ func (r *Registration) Run(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		} else if e.mark {
-			close(r.synced)
+			r.Set()
 		} else {
 			r.calls.deliver(e)
 		}

@@ -1,0 +1,92 @@
+// Package suites runs the own tests of published modules over the packed cache. Nothing of their source is in
+// this tree: it is copied from the module cache to a temporary folder.
+package suites
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const core, adapter = "github.com/flyball-io/flyball", "github.com/flyball-io/flyball/adapter"
+
+// Root returns the folder of the adapter's module.
+func Root(ctx context.Context) (string, error) {
+	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", adapter).Output()
+	if err != nil {
+		return "", fmt.Errorf("the module %s is neither here nor in the workspace: %w", adapter, err)
+	}
+	return strings.TrimSpace(string(here)), nil
+}
+
+// Download returns the folder of a module in the module cache.
+func Download(ctx context.Context, module, version string) (string, error) {
+	out, err := Command(ctx, os.TempDir(), "go", "mod", "download", "-json", module+"@"+version)
+	if err != nil {
+		return "", err
+	}
+	var m struct{ Dir string }
+	err = json.Unmarshal([]byte(out), &m)
+	return m.Dir, err
+}
+
+// CopyTree copies a folder. The copies can be written.
+func CopyTree(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o644)
+	})
+}
+
+// Require makes a copied module require the modules of this tree.
+func Require(ctx context.Context, dir, root string, more ...string) error {
+	const none = "v0.0.0-00010101000000-000000000000"
+	_, err := Command(ctx, dir, "go", append([]string{"mod", "edit",
+		"-require=" + core + "@" + none, "-require=" + adapter + "@" + none,
+		"-replace=" + core + "=" + filepath.Dir(root), "-replace=" + adapter + "=" + root}, more...)...)
+	return err
+}
+
+// Edit replaces a text that a file has once.
+func Edit(file, old, text string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if n := bytes.Count(b, []byte(old)); n != 1 {
+		return fmt.Errorf("%s: %q is there %d times, not once", file, old, n)
+	}
+	return os.WriteFile(file, bytes.Replace(b, []byte(old), []byte(text), 1), 0o644)
+}
+
+// Command runs a command outside of any workspace, and returns its output.
+func Command(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var out, failure bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &failure
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, failure.Bytes())
+	}
+	return strings.TrimSpace(out.String()), nil
+}

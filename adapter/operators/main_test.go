@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/flyball-io/flyball/adapter/internal/suites"
+)
+
+// What fails over the packed cache alone is an error, and so is a run that shows nothing.
+func TestRunsAreJudged(t *testing.T) {
+	of := func(caches, passed int, failed ...string) *result {
+		return &result{Report: suites.Report{Specs: passed + len(failed), Passed: passed, Failed: failed}, caches: caches, peak: 100 << 20}
+	}
+	for _, tc := range []struct {
+		name    string
+		was, is *result
+		want    string // parts of the errors, separated by commas
+	}{
+		{"all pass", of(1, 3), of(1, 3), ""},
+		{"one fails", of(1, 3), of(1, 2, "A\nno"), "packed cache: A"},
+		{"it fails over both", of(1, 2, "A\nno"), of(1, 2, "A\nnot this time"), ""},
+		{"another fails", of(1, 2, "A"), of(1, 2, "B"), "packed cache: B"},
+		{"fewer ran", of(1, 3), of(1, 2), "3 tests passed over the default cache, 2"},
+		{"none ran", of(1, 0), of(1, 0), "no test ran"},
+		{"no cache", of(1, 3), of(0, 3), "no test made a cache"},
+		{"the default cache did not run", nil, of(1, 2, "A"), "packed cache: A"},
+	} {
+		bad := judge("x", tc.was, tc.is)
+		var text []string
+		for _, err := range bad {
+			text = append(text, err.Error())
+		}
+		got := strings.Join(text, ",")
+		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	if got, want := row(operators[1], "p", of(1, 3), of(2, 3)), "| karpenter v1.14.1 | `p` | 3 | 3 | 3 | 2 | 100 MB | 100 MB |"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
