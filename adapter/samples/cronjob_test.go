@@ -35,11 +35,15 @@ func TestCronJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := map[string][]string{
-		"before": {"--webhook-host=127.0.0.1", "--webhook-port=" + port, "--webhook-cert-dir=" + certs},
-		"after":  {"--webhook-addr=127.0.0.1:" + port, "--webhook-cert-dir=" + certs},
+	all := ways("packed-cache")
+	for i, w := range all {
+		flags := []string{"--webhook-host=127.0.0.1", "--webhook-port=" + port}
+		if w.program == "after" {
+			flags = []string{"--webhook-addr=127.0.0.1:" + port}
+		}
+		all[i].args = append(append(flags, "--webhook-cert-dir="+certs), w.args...)
 	}
-	both(t, "cronjob", args, func(s *story) {
+	each(t, "cronjob", all, func(s *story) {
 		hook(s, "127.0.0.1:"+port, ca)
 		wrong := newCronJob("wrong", "every full moon")
 		wrong.Namespace = s.ns

@@ -15,7 +15,7 @@ import (
 // A Foo has its Deployment, which follows it, is repaired and goes with it. A Deployment of others is left
 // alone.
 func TestFoo(t *testing.T) {
-	both(t, "foo", nil, func(s *story) {
+	each(t, "foo", ways(), func(s *story) {
 		f := create(s, &foo.Foo{
 			ObjectMeta: metav1.ObjectMeta{Name: "example"},
 			Spec:       foo.FooSpec{DeploymentName: "example-deployment", Replicas: new(int32(1))},
@@ -52,7 +52,7 @@ func TestFoo(t *testing.T) {
 
 // A Memcached has its servers, says whether they are ready, and tells people when it is deleted.
 func TestMemcached(t *testing.T) {
-	both(t, "memcached", nil, func(s *story) {
+	each(t, "memcached", ways("packed-cache"), func(s *story) {
 		ready := func(generation int64) func(*memcached.Memcached) bool {
 			return func(m *memcached.Memcached) bool {
 				c := meta.FindStatusCondition(m.Status.Conditions, "Available")

@@ -1,6 +1,6 @@
 // Package samples has known samples twice: as they are written with client-go or controller-runtime
-// (before), and with Flyball (after). Its test builds both programs of each, and runs both on a real control
-// plane through the same story.
+// (before), and with Flyball (after). Its test builds both programs of each, and runs them on a real control
+// plane through the same story. The steps of a move in between are flags of the old program.
 package samples
 
 import (
@@ -45,8 +45,23 @@ type story struct {
 	ns string
 }
 
-// both builds the two programs of a sample, and tells the story of each. args are those of a program.
-func both(t *testing.T, sample string, args map[string][]string, tell func(s *story)) {
+// way is one way to run a sample.
+type way struct {
+	name, program string
+	args          []string
+}
+
+// ways are the programs of a sample, and in between the old program with each step of a move.
+func ways(steps ...string) []way {
+	out := []way{{"before", "before", nil}}
+	for _, step := range steps {
+		out = append(out, way{step, "before", []string{"--" + step}})
+	}
+	return append(out, way{"after", "after", nil})
+}
+
+// each runs a sample in each way, on a control plane, and tells the story of each run.
+func each(t *testing.T, sample string, all []way, tell func(s *story)) {
 	t.Helper()
 	p := planetest.Shared(t)
 	types := scheme.New()
@@ -67,10 +82,10 @@ func both(t *testing.T, sample string, args map[string][]string, tell func(s *st
 	if err := manifest.Apply(t.Context(), c, "test", crds, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, which := range []string{"before", "after"} {
-		t.Run(which, func(t *testing.T) {
+	for _, w := range all {
+		t.Run(w.name, func(t *testing.T) {
 			s := &story{t, c, planetest.Namespace(t, p)}
-			start(t, build(t, sample+"/"+which), p.KubeconfigPath(), args[which]...)
+			start(t, build(t, sample+"/"+w.program), p.KubeconfigPath(), w.args...)
 			tell(s)
 		})
 	}
@@ -239,7 +254,7 @@ func TestEachSampleIsTold(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(sample, "after", "main.go")); err != nil {
 			t.Error(err)
 		}
-		if !strings.Contains(all.String(), `both(t, "`+sample+`"`) {
+		if !strings.Contains(all.String(), `each(t, "`+sample+`"`) {
 			t.Errorf("nobody runs %s", sample)
 		}
 	}

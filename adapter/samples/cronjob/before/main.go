@@ -12,6 +12,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/flyball-io/flyball/adapter/ctrlcache"
 	"github.com/flyball-io/flyball/adapter/samples/cronjob/api"
 )
 
@@ -27,6 +28,7 @@ func run() error {
 	host := flag.String("webhook-host", "", "address of the webhooks")
 	port := flag.Int("webhook-port", 9443, "port of the webhooks")
 	certs := flag.String("webhook-cert-dir", "", "folder with their certificate")
+	packed := flag.Bool("packed-cache", false, "hold the cache packed, the first step of a move")
 	flag.Parse()
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -38,11 +40,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	o := ctrl.Options{
 		Scheme:        types,
 		Metrics:       metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(webhook.Options{Host: *host, Port: *port, CertDir: *certs}),
-	})
+	}
+	if *packed {
+		o.NewCache = ctrlcache.New
+	}
+	mgr, err := ctrl.NewManager(cfg, o)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/flyball-io/flyball/adapter/ctrlcache"
 	"github.com/flyball-io/flyball/adapter/samples/memcached/api"
 )
 
@@ -22,6 +24,8 @@ func main() {
 }
 
 func run() error {
+	packed := flag.Bool("packed-cache", false, "hold the cache packed, the first step of a move")
+	flag.Parse()
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
 		if err := add(types); err != nil {
@@ -32,7 +36,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: types, Metrics: metricsserver.Options{BindAddress: "0"}})
+	o := ctrl.Options{Scheme: types, Metrics: metricsserver.Options{BindAddress: "0"}}
+	if *packed {
+		o.NewCache = ctrlcache.New
+	}
+	mgr, err := ctrl.NewManager(cfg, o)
 	if err != nil {
 		return err
 	}
