@@ -27,7 +27,7 @@ var rooms = []room{
 	{"shelf", 11950, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
-	{"test kits", 4600, 4600, []string{
+	{"test kits", 4700, 4700, []string{ // rose by 100 for control planes of other versions of Kubernetes
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
