@@ -122,7 +122,7 @@ func TestForbiddenErrorNamesThePermission(t *testing.T) {
 
 	// A permitted call succeeds when the authorizer has seen the role.
 	feed := reader.Feed(corev1.SchemeGroupVersion.WithKind("Pod"), client.Selection{Namespace: ns})
-	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, wire.WatchQuery{SendInitialEvents: true}) })
+	w := untilAllowed(t, ctx, func() (*wire.Watch, error) { return feed.Watch(ctx, wire.WatchQuery{}) })
 	defer w.Close()
 }
 

@@ -64,7 +64,7 @@ func apiServer(f *files, ln net.Listener, bare bool) component {
 			return err
 		}
 		rest.SetDefaultWarningHandler(rest.NoWarnings{})
-		completed, err := s.Complete(ctx)
+		completed, err := complete(ctx, s)
 		if err != nil {
 			return err
 		}

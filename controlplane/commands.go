@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
 // compactKey is where API servers agree on who compacted last.
@@ -51,18 +51,12 @@ func compact(ctx context.Context, etcd *embed.Etcd) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var version int64
-	if len(got.Kvs) > 0 {
-		version = got.Kvs[0].Version
-	}
 	rev := got.Header.Revision
-	if version == 0 {
-		// The very first round of the API servers' protocol only registers.
-		if version, _, _, err = etcd3.Compact(ctx, client, 0, 0); err != nil {
-			return 0, err
-		}
+	// An API server that had the key's earlier version in mind finds it changed, and lets us go first.
+	if _, err := client.Put(ctx, compactKey, strconv.FormatInt(rev, 10)); err != nil {
+		return 0, err
 	}
-	if _, _, _, err = etcd3.Compact(ctx, client, version, rev); err != nil {
+	if _, err := client.Compact(ctx, rev); err != nil {
 		return 0, err
 	}
 	return rev, nil

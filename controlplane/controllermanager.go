@@ -19,7 +19,8 @@ func controllerManager(f *files) component {
 			return err
 		}
 		known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-		err = parse(s.Flags(known, disabled, aliases), []string{
+		flags := s.Flags(known, disabled, aliases)
+		args := []string{
 			"--kubeconfig=" + f.kubeconfig,
 			"--controllers=*,-node-lifecycle-controller",
 			"--leader-elect=false",
@@ -30,14 +31,17 @@ func controllerManager(f *files) component {
 			"--cluster-signing-key-file=" + f.caKey,
 			"--kube-api-qps=2000",
 			"--kube-api-burst=4000",
-			"--controller-shutdown-timeout=1s",
 			// Its default is a directory of the system, which it would make.
 			"--flex-volume-plugin-dir=" + filepath.Join(f.dir, "volume-plugins"),
-		})
-		if err != nil {
+		}
+		const shutdown = "controller-shutdown-timeout" // since 1.35
+		if flags.FlagSet("generic").Lookup(shutdown) != nil {
+			args = append(args, "--"+shutdown+"=1s")
+		}
+		if err := parse(flags, args); err != nil {
 			return err
 		}
-		c, err := s.Config(ctx, known, disabled, aliases)
+		c, err := kcmConfig(ctx, s, known, disabled, aliases)
 		if err != nil {
 			return err
 		}

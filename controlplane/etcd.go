@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
 // etcdSocket is relative to the data directory, our working directory.
@@ -20,7 +19,7 @@ const etcdDir = "etcd"
 // since the kernel has its writes, and after a power failure nobody wants a
 // test cluster back.
 func startEtcd() (*embed.Etcd, error) {
-	wal.SegmentSizeBytes = 16 << 20 // allocated in advance, two at a time
+	setSegmentSize(16 << 20) // allocated in advance, two at a time
 	socket, err := url.Parse(etcdSocket)
 	if err != nil {
 		return nil, err
@@ -33,8 +32,7 @@ func startEtcd() (*embed.Etcd, error) {
 	cfg.QuotaBackendBytes = 8 << 30
 	cfg.LogLevel = "error"
 	cfg.LogOutputs = []string{"stderr"}
-	cfg.WarningUnaryRequestDuration = 2 * time.Second
-	cfg.WarningApplyDuration = time.Second
+	warnAfter(cfg, 2*time.Second, time.Second)
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return nil, err

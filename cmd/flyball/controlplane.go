@@ -42,7 +42,8 @@ what it made: the data directory unless --data-dir names it and, with it, the
 kubeconfig, which would lead nowhere.
 
 On first use the program is built, in 5 to 9 minutes on two cores; afterwards
-it starts in seconds. Set ` + plane.BinaryEnv + ` to use a program built elsewhere.`,
+it starts in seconds. Set ` + plane.BinaryEnv + ` to use a program built elsewhere,
+or ` + plane.KubernetesEnv + ` to a version such as 1.34 or 1.34.4 for another Kubernetes.`,
 		Example: `  flyball controlplane --kubeconfig-out /tmp/kubeconfig
   kubectl --kubeconfig /tmp/kubeconfig get nodes
 

@@ -3,10 +3,12 @@ package livetest
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/manifest"
@@ -22,6 +24,27 @@ func Client(t testing.TB, p *plane.Plane, o client.Options) *client.Live {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// Streams asks whether the server has streaming lists. They are off by default in some versions.
+func Streams(t testing.TB, p *plane.Plane) bool {
+	t.Helper()
+	config, err := rest.TLSConfigFor(p.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: config}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Get(p.URL() +
+		"/api/v1/namespaces?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusUnprocessableEntity {
+		t.Fatal("streaming list: ", resp.Status)
+	}
+	return resp.StatusCode == http.StatusOK
 }
 
 // Define applies a CRD and returns when all of its versions are served. The CRD is deleted at the end of the

@@ -21,12 +21,12 @@ const BinaryEnv = "FLYBALL_CONTROLPLANE"
 const (
 	progressEvery = 15 * time.Second
 	lockEvery     = 200 * time.Millisecond
-	keptBinaries  = 3
+	keptBinaries  = 3 // of the module's own version of Kubernetes; of each other version one
 )
 
 // Build builds the control plane program and returns its file name, in the user's cache directory.
-// It builds once for each version of the source and of Go; after that it takes about 50 ms. Builds
-// of several processes wait for each other. Progress, if not nil, receives a line at the start,
+// It builds once for each version of the source, of Kubernetes (see [KubernetesEnv]) and of Go; after
+// that it takes about 50 ms. Builds of several processes wait for each other. Progress, if not nil, receives a line at the start,
 // every 15 seconds with the number of compiled packages, and at the end.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if progress == nil {
@@ -39,12 +39,21 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err := src.forHost(ctx); err != nil {
 		return "", err
 	}
+	name, kept := "controlplane-", keptBinaries
+	if version := os.Getenv(KubernetesEnv); version != "" {
+		if src, err = src.at(ctx, version); err != nil {
+			return "", err
+		}
+		if src.goMod != nil {
+			name, kept = "kubernetes-"+src.kubernetes+"-", 1
+		}
+	}
 	env, err := src.goCommand(ctx, "env", "GOVERSION", "GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "CGO_ENABLED").Output()
 	if err != nil {
 		return "", fmt.Errorf("plane: go env: %w", withStderr(err))
 	}
 	flags := src.linkFlags()
-	sum, err := src.hash(string(env), flags)
+	sum, err := src.hash(string(env), flags, string(src.goMod))
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +65,7 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", fmt.Errorf("plane: %w", err)
 	}
-	binary := filepath.Join(cache, "controlplane-"+sum)
+	binary := filepath.Join(cache, name+sum)
 	if usable(binary) {
 		return binary, nil
 	}
@@ -71,7 +80,7 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err := src.build(ctx, binary, flags, progress); err != nil {
 		return "", err
 	}
-	return binary, prune(cache)
+	return binary, prune(filepath.Join(cache, name), kept)
 }
 
 // linkFlags set the version that the API server reports. Without it feature gates misbehave.
@@ -92,7 +101,16 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 	tmp := fmt.Sprintf("%s.%d", binary, os.Getpid())
 	defer os.Remove(tmp)
 
-	args := []string{"-buildvcs=false", "-ldflags=" + flags, "-o", tmp, "."}
+	dir, err := os.MkdirTemp("", "flyball-kubernetes-")
+	if err != nil {
+		return fmt.Errorf("plane: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	args, err := s.moduleFlags(dir)
+	if err != nil {
+		return fmt.Errorf("plane: %w", err)
+	}
+	args = append(args, "-buildvcs=false", "-ldflags="+flags, "-o", tmp, ".")
 	total := s.toCompile(ctx, args)
 	if total > 0 {
 		fmt.Fprintf(progress, "controlplane: packages to compile: %d\n", total)
@@ -254,9 +272,9 @@ func lock(ctx context.Context, name string, progress io.Writer) (unlock func(), 
 	}
 }
 
-// prune removes all programs except the most recently used.
-func prune(cache string) error {
-	names, err := filepath.Glob(filepath.Join(cache, "controlplane-*"))
+// prune removes the files whose names begin with prefix, except the most recently used.
+func prune(prefix string, kept int) error {
+	names, err := filepath.Glob(prefix + "*")
 	if err != nil {
 		return fmt.Errorf("plane: %w", err)
 	}
@@ -267,7 +285,7 @@ func prune(cache string) error {
 		return time.Time{}
 	}
 	slices.SortFunc(names, func(a, b string) int { return used(b).Compare(used(a)) })
-	for _, name := range names[min(keptBinaries, len(names)):] {
+	for _, name := range names[min(kept, len(names)):] {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("plane: %w", err)
 		}

@@ -240,6 +240,7 @@ func TestLockWaitsUntilItIsFree(t *testing.T) {
 func TestPruneKeepsTheLastUsed(t *testing.T) {
 	dir := files(t, map[string]string{
 		"controlplane-1": "", "controlplane-2": "", "controlplane-3": "", "controlplane-4": "", "controlplane-5": "", "lock": "",
+		"kubernetes-v1.33.13-1": "",
 	})
 	for i, name := range []string{"3", "1", "5", "2", "4"} { // most recently used first
 		used := time.Now().Add(-time.Duration(i) * time.Hour)
@@ -247,7 +248,7 @@ func TestPruneKeepsTheLastUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := prune(dir); err != nil {
+	if err := prune(filepath.Join(dir, "controlplane-"), 3); err != nil {
 		t.Fatal(err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -258,7 +259,7 @@ func TestPruneKeepsTheLastUsed(t *testing.T) {
 	for _, name := range left {
 		names = append(names, filepath.Base(name))
 	}
-	if got, want := strings.Join(names, " "), "controlplane-1 controlplane-3 controlplane-5 lock"; got != want {
+	if got, want := strings.Join(names, " "), "controlplane-1 controlplane-3 controlplane-5 kubernetes-v1.33.13-1 lock"; got != want {
 		t.Errorf("left %s, want %s", got, want)
 	}
 }

@@ -64,7 +64,7 @@ type Options struct {
 	Bare bool
 
 	// Binary is the control plane program. "" means the program in the environment variable
-	// FLYBALL_CONTROLPLANE, or else the result of [Build].
+	// FLYBALL_CONTROLPLANE, or else the result of [Build], which reads FLYBALL_KUBERNETES.
 	Binary string
 
 	// Progress receives lines about the progress of a build. nil means no output.

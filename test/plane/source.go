@@ -23,6 +23,8 @@ type source struct {
 	dir        string
 	kubernetes string   // the module's version of k8s.io/kubernetes, such as v1.36.3
 	platform   []string // GOOS and GOARCH for the build, as variables; nil: those of the environment
+	goMod      []byte   // the go.mod file for another version of Kubernetes; nil: the module's own
+	tags       []string // build tags for that version
 }
 
 // findSource finds the controlplane module beside the core module. It looks in three places: the
