@@ -18,15 +18,7 @@ func ByURL(objs []Object, base string) []Object {
 		out[i] = o
 		switch o.GetKind() {
 		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
-			hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
-			for _, h := range hooks {
-				if h, ok := h.(map[string]any); ok {
-					callURL(h, base)
-				}
-			}
-			if hooks != nil {
-				_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
-			}
+			EachHook(o, func(hook map[string]any) { callURL(hook, base) })
 		case "CustomResourceDefinition":
 			if hook, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
 				callURL(hook, base)
@@ -35,6 +27,19 @@ func ByURL(objs []Object, base string) []Object {
 		}
 	}
 	return out
+}
+
+// EachHook calls change for each webhook of a webhook configuration.
+func EachHook(o Object, change func(hook map[string]any)) {
+	hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+	for _, h := range hooks {
+		if h, ok := h.(map[string]any); ok {
+			change(h)
+		}
+	}
+	if hooks != nil {
+		_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
+	}
 }
 
 // callURL replaces the Service reference of one webhook by a URL.

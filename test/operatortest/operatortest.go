@@ -52,12 +52,17 @@ const Bound = 5 * time.Minute
 // Program describes the operator under test.
 type Program struct {
 	// Options returns the manager's options. Start sets the options for the cluster, the addresses
-	// of webhooks and certificates. Election, metrics and probes are off unless the options turn
-	// them on. Nil means zero options.
+	// of webhooks and certificates. Where Webhooks.CertDir is set, Start makes the certificate, as
+	// cert-manager would. Election, metrics and probes are off unless the options turn them on. Nil
+	// means zero options.
 	Options func() (flyball.Options, error)
 	// Config is the folder of the manifests, in the layout of "flyball init": crd/bases, rbac,
-	// webhook, samples. Missing folders are skipped.
+	// webhook, samples. Missing folders are skipped. The folder crd/external has the CRDs of kinds
+	// that others define, which the program reads or writes.
 	Config string
+	// Namespaced has the program watch the test's namespace only. The API server calls its webhooks
+	// for that namespace where they select namespaces by name.
+	Namespaced bool
 	// Add adds controllers and webhooks to the manager. Nil adds none.
 	Add func(*flyball.Manager) error
 	// Replicas is the number of managers. Zero or negative means one. Options and Add are called
@@ -80,6 +85,7 @@ type Operator struct {
 	program Program
 	config  *rest.Config // of the operator's user
 	callers []manifest.Object
+	certDir string         // for a program whose certificate others make
 	service *service       // nil: nothing calls the operator
 	record  client.Options // its hook records the requests
 	stop    func() error
@@ -141,7 +147,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 	if op.config, err = pl.UserConfig(user); err != nil {
 		return err
 	}
-	objs, err := op.read("crd/bases", "rbac", "webhook")
+	objs, err := op.read("crd/bases", "crd/external", "rbac", "webhook")
 	if err != nil {
 		return err
 	}
@@ -151,11 +157,22 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 			if name := obj.GetName(); !manifest.IsCRD(obj) {
 				renamed[name] = o.Name + "-" + name // two operators must not share one
 				obj.SetName(renamed[name])
+				if op.program.Namespaced {
+					callFrom(obj, op.Namespace)
+				}
 			}
 			op.callers = append(op.callers, obj)
 		}
 	}
 	grantNames(objs, renamed)
+	if len(op.callers) > 0 && o.Webhooks.CertDir != "" {
+		op.certDir = t.TempDir()
+		ca, err := makeCertificate(op.certDir)
+		if err != nil {
+			return err
+		}
+		trusting(op.callers, ca)
+	}
 	if len(op.callers) > 0 {
 		if op.service, err = newService(objs); err != nil {
 			return err
@@ -185,6 +202,9 @@ func (op *Operator) replicas() error {
 			return err
 		}
 		o.Config = op.config
+		if op.program.Namespaced {
+			o.Cache.Namespaces = []string{op.Namespace}
+		}
 		if own, record := o.Client.Hook, op.record.Hook; own == nil {
 			o.Client.Hook = record
 		} else {
@@ -192,7 +212,7 @@ func (op *Operator) replicas() error {
 		}
 		if len(op.callers) > 0 {
 			m := &o.Webhooks.Managed
-			o.Webhooks.Addr, m.Namespace, m.Settle = "127.0.0.1:0", op.Namespace, -1
+			o.Webhooks.Addr, o.Webhooks.CertDir, m.Namespace, m.Settle = "127.0.0.1:0", op.certDir, op.Namespace, -1
 			for _, call := range op.callers {
 				trusts(m, call)
 			}
