@@ -145,9 +145,12 @@ func ExampleOptions_Bind() {
 	o := flyball.Options{Name: "shop", Probes: flyball.Endpoint{Addr: ":8081"}}
 	flags := flag.NewFlagSet("shop", flag.ContinueOnError)
 	o.Bind(flags)
-	if err := flags.Parse([]string{"--leader-elect", "--metrics-addr=:8443"}); err != nil {
+	if err := flags.Parse([]string{"--leader-elect", "--metrics-addr=:8443", "--namespaces=shop,web", "--log-level=debug", "--log-format=json"}); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(o.Leader != nil, o.Metrics.Addr, o.Probes.Addr)
-	// Output: true :8443 :8081
+	fmt.Println(o.Leader != nil, o.Metrics.Addr, o.Probes.Addr, o.Cache.Namespaces)
+	fmt.Println(o.Logger.Enabled(context.Background(), slog.LevelDebug))
+	// Output:
+	// true :8443 :8081 [shop web]
+	// true
 }

@@ -1,7 +1,10 @@
 package flyball
 
 import (
+	"errors"
 	"flag"
+	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 
@@ -12,9 +15,14 @@ import (
 
 // Bind adds flags for the options that depend on the deployment. Their defaults are the present values of
 // o. Parse the flags before [New].
+//
+// Each of --log-level and --log-format replaces Logger by one that writes to standard error. A program that
+// logs by itself uses [Manager.Logger], or calls slog.SetDefault with Logger after Parse.
 func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` with the address and the credentials of the cluster (empty: $KUBECONFIG, ~/.kube/config, or the service account of the Pod)")
 	flags.StringVar(&o.Context, "context", o.Context, "`name` of the context in it (empty: its current one)")
+	flags.Var((*names)(&o.Cache.Namespaces), "namespaces", "`names` of the namespaces that the cache holds, with commas between (empty: all)")
+	o.bindLog(flags)
 
 	flags.StringVar(&o.Metrics.Addr, "metrics-addr", o.Metrics.Addr, "`host:port` of the metrics, such as :8443; beyond loopback with TLS, and only for users whom the API server allows /metrics (empty: off)")
 	flags.StringVar(&o.Metrics.CertDir, "metrics-cert-dir", o.Metrics.CertDir, "`folder` with tls.crt and tls.key of the metrics (empty: a self-signed certificate)")
@@ -50,6 +58,29 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&elect.Namespace, "leader-elect-namespace", elect.Namespace, "`namespace` of the Lease (empty: that of the Pod)")
 	flags.StringVar(&elect.Name, "leader-elect-name", elect.Name, "`name` of the Lease (empty: that of the program)")
 	flags.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "`time` for running reconciles to finish after the program was told to stop (0: 30s; negative: none)")
+}
+
+// bindLog adds the flags of the log. Both set the logger, in any order.
+func (o *Options) bindLog(flags *flag.FlagSet) {
+	level, json := new(slog.LevelVar), false
+	set := func() {
+		if how := (&slog.HandlerOptions{Level: level}); json {
+			o.Logger = slog.New(slog.NewJSONHandler(os.Stderr, how))
+		} else {
+			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, how))
+		}
+	}
+	flags.Func("log-level", "`level` of the log: debug, info, warn or error, or one with an offset, such as info+2 (default: info)", func(s string) error {
+		set()
+		return level.UnmarshalText([]byte(s))
+	})
+	flags.Func("log-format", "`format` of the log: text or json (default: text)", func(s string) error {
+		if json = s == "json"; !json && s != "text" {
+			return errors.New("it is neither text nor json")
+		}
+		set()
+		return nil
+	})
 }
 
 // byteCount is a flag of a number of bytes, written as a Kubernetes quantity.

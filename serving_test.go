@@ -313,6 +313,13 @@ func TestBindMakesFlags(t *testing.T) {
 	if o.ProbeReasons != ReasonsShown || o.Webhooks.Drain != 7*time.Second || o.Webhooks.Memory != 64<<20 {
 		t.Errorf("%+v", o)
 	}
+	o = parse(Options{}, "--namespaces=shop, web")
+	if !slices.Equal(o.Cache.Namespaces, []string{"shop", "web"}) || o.Logger != nil {
+		t.Errorf("%+v", o)
+	}
+	if o := parse(o, "--namespaces="); o.Cache.Namespaces != nil {
+		t.Errorf("no namespace is %q", o.Cache.Namespaces)
+	}
 	own := &leader.Options{Name: "mine"}
 	if o := parse(Options{Leader: own}); o.Leader != own {
 		t.Error("no flag changes the options")
@@ -326,7 +333,7 @@ func TestBindMakesFlags(t *testing.T) {
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	new(Options).Bind(flags)
-	for _, bad := range []string{"--leader-elect=perhaps", "--webhook-memory=much", "--probe-reasons=some"} {
+	for _, bad := range []string{"--leader-elect=perhaps", "--webhook-memory=much", "--probe-reasons=some", "--log-level=loud", "--log-format=xml"} {
 		if err := flags.Parse([]string{bad}); err == nil {
 			t.Error(bad)
 		}
@@ -336,6 +343,40 @@ func TestBindMakesFlags(t *testing.T) {
 			t.Errorf("flag %q: %q", f.Name, f.Usage)
 		}
 	})
+}
+
+// The flags of the log work in any order, and one of them is enough.
+func TestLogFlags(t *testing.T) {
+	const text, structured = `level=DEBUG msg=sold what="a book"`, `"level":"DEBUG","msg":"sold","what":"a book"}`
+	for args, want := range map[string]string{
+		"--log-format=text":                    "",
+		"--log-level=debug":                    text,
+		"--log-level=debug --log-format=json":  structured,
+		"--log-format=json --log-level=DEBUG":  structured,
+		"--log-format=json --log-level=info-4": structured,
+		"--log-format=json --log-level=warn":   "",
+	} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stderr := os.Stderr
+		os.Stderr = write
+		var o Options
+		flags := flag.NewFlagSet("test", flag.ContinueOnError)
+		o.Bind(flags)
+		err = flags.Parse(strings.Fields(args))
+		os.Stderr = stderr
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Logger.Debug("sold", "what", "a book")
+		write.Close()
+		got, err := io.ReadAll(read)
+		if err != nil || (len(got) > 0) != (want != "") || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %q, %v; want %q", args, got, err, want)
+		}
+	}
 }
 
 func TestObjectNamesAreValid(t *testing.T) {

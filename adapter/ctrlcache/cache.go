@@ -13,6 +13,7 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
@@ -103,14 +104,14 @@ func (c *Cache) probeTransforms() error {
 }
 
 func (c *Cache) probe(key kindKey, s crcache.Config) error {
-	if s.Transform == nil || strips(s.Transform) {
+	if s.Transform == nil || objects.StripsManagedFields(s.Transform) {
 		return nil
 	}
 	o, err := key.newObject(c.opts.Scheme)
 	if err != nil {
 		return err
 	}
-	return probe(key.gvk, s.Transform, o)
+	return objects.Probe(key.gvk, s.Transform, o)
 }
 
 // Start runs the watches until ctx ends, and those that are added meanwhile. It returns when all have ended.
@@ -125,7 +126,7 @@ func (c *Cache) Start(ctx context.Context) error {
 		c.start(w)
 	}
 	for _, r := range c.waiting {
-		c.group.Go("handler", r.run)
+		c.group.Go("handler", r.Run)
 	}
 	c.waiting = nil
 	c.mu.Unlock()

@@ -2,16 +2,14 @@ package ctrlcache
 
 import (
 	"fmt"
-	"net/http"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/flyball-io/flyball/adapter/internal/transport"
 	"github.com/flyball-io/flyball/client"
 )
 
@@ -35,7 +33,7 @@ func connect(cfg *rest.Config, opts *crcache.Options) (*connection, error) {
 	if h := opts.HTTPClient; h != nil {
 		own := cfg
 		var err error
-		if cfg, err = over(cfg, h); err != nil {
+		if cfg, err = transport.Over(cfg, h); err != nil {
 			return nil, err
 		}
 		foreign = cfg != own
@@ -67,39 +65,4 @@ func connect(cfg *rest.Config, opts *crcache.Options) (*connection, error) {
 	}
 	plain, err := client.New(cfg, client.Options{Scheme: runtime.NewScheme(), Mapper: opts.Mapper})
 	return &connection{typed: typed, plain: plain, foreign: foreign}, err
-}
-
-// over returns a configuration that sends requests by a client, which has the credentials. It returns cfg
-// if the client is that of cfg: client.Live then makes a transport that is set up for lists.
-func over(cfg *rest.Config, h *http.Client) (*rest.Config, error) {
-	if own, err := rest.TransportFor(cfg); err == nil && sameTransport(own, h.Transport) {
-		return cfg, nil
-	}
-	base, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("address: %w", err)
-	}
-	c := rest.AnonymousClientConfig(cfg)
-	c.Host, c.TLSClientConfig, c.Dial, c.Proxy, c.WrapTransport = base.String(), rest.TLSClientConfig{}, nil, nil, nil
-	if c.Transport = h.Transport; c.Transport == nil {
-		c.Transport = http.DefaultTransport
-	}
-	return c, nil
-}
-
-// sameTransport reports whether two chains of wrappers have the same types, around the same transport.
-func sameTransport(a, b http.RoundTripper) bool {
-	for {
-		if a == nil || b == nil || reflect.TypeOf(a) != reflect.TypeOf(b) || !reflect.TypeOf(a).Comparable() {
-			return false
-		}
-		if a == b {
-			return true
-		}
-		x, ok := a.(utilnet.RoundTripperWrapper)
-		if !ok {
-			return false
-		}
-		a, b = x.WrappedRoundTripper(), b.(utilnet.RoundTripperWrapper).WrappedRoundTripper()
-	}
 }

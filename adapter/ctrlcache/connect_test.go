@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/flyball-io/flyball/adapter/internal/transport"
 )
 
 // roundTripper is a transport of the program.
@@ -37,7 +39,7 @@ func TestTransportOfTheProgram(t *testing.T) {
 			if c.foreign != tc.foreign {
 				t.Errorf("foreign: %v", c.foreign)
 			}
-			to, err := over(cfg, cmpOr(tc.client, own))
+			to, err := transport.Over(cfg, cmpOr(tc.client, own))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/store"
+	"github.com/flyball-io/flyball/adapter/internal/handlers"
 )
 
 // Informer is a cache.Informer of controller-runtime, over one watch for each scope of the kind. The calls of
@@ -51,36 +49,33 @@ func (in *Informer) add(h toolscache.ResourceEventHandler, period *time.Duration
 	if h == nil {
 		return nil, fmt.Errorf("ctrlcache: handler of %s is nil", in.key)
 	}
-	r := &registration{
-		c: in.c, in: in, backlog: backlog{limit: in.c.o.HandlerBacklog},
-		synced: make(chan struct{}), closed: make(chan struct{}), wake: make(chan struct{}, 1),
-	}
-	r.calls = calls{handler: h, call: r.call}
+	r := &registration{c: in.c, in: in}
+	r.Registration = handlers.New(h, handlers.Options{
+		Name: "handler of " + in.Name(), Kind: in.key.gvk, Backlog: in.c.o.HandlerBacklog, OnProblem: in.c.problem,
+	})
+	var joins []handlers.Join
 	for _, w := range in.watches {
-		s, err := w.in.Subscribe(r.Name(), func(c store.Change) { r.offer(w, c) })
-		if w.ended() {
-			err = fmt.Errorf("%s: %w", r.Name(), context.Cause(w.ctx))
-		}
-		if s != nil {
-			r.sources = append(r.sources, s)
-		}
-		if err != nil {
-			r.remove()
-			return nil, fmt.Errorf("ctrlcache: %w", err)
-		}
 		every := w.resync
 		if period != nil {
 			every = *period
 		}
-		if every > 0 {
-			s.ResyncEvery(max(every, time.Second))
-		}
+		joins = append(joins, handlers.Join{Feed: w.feed, Resync: every})
+	}
+	if err := r.Join(joins...); err != nil {
+		return nil, fmt.Errorf("ctrlcache: %w", err)
 	}
 	if err := in.c.begin(r); err != nil {
-		r.remove()
+		r.Remove()
 		return nil, err
 	}
 	return r, nil
+}
+
+// registration is a handler of an informer.
+type registration struct {
+	*handlers.Registration
+	c  *Cache
+	in *Informer
 }
 
 // begin starts the goroutine of a handler, now or when the cache starts.
@@ -92,13 +87,10 @@ func (c *Cache) begin(r *registration) error {
 			return fmt.Errorf("ctrlcache: %s: %w", r.Name(), context.Cause(w.ctx))
 		}
 	}
-	for _, w := range r.in.watches {
-		w.handlers.add(r)
-	}
 	switch {
 	case c.group == nil:
 		c.waiting = append(c.waiting, r)
-	case c.ctx.Err() != nil || !c.group.Go(r.Name(), r.run):
+	case c.ctx.Err() != nil || !c.group.Go(r.Name(), r.Run):
 		return fmt.Errorf("ctrlcache: %s: %w", r.Name(), errStopped)
 	}
 	return nil
@@ -110,10 +102,7 @@ func (in *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerReg
 	if !ok || r.c != in.c {
 		return fmt.Errorf("ctrlcache: %s: the registration is not of this cache", in.key)
 	}
-	r.remove()
-	for _, w := range r.in.watches {
-		w.handlers.drop(r)
-	}
+	r.Remove()
 	return nil
 }
 
@@ -131,13 +120,7 @@ func (in *Informer) AddIndexers(all toolscache.Indexers) error {
 // addIndex adds an index to all watches.
 func (in *Informer) addIndex(name string, values func(runtime.Object) ([]string, error)) error {
 	for _, w := range in.watches {
-		if err := w.in.AddIndex(name, store.Transient(func(e *store.Entry) ([]string, error) {
-			o, err := w.decoded.index(e, w.in.HasSynced() && w.handlers.any.Load())
-			if err != nil {
-				return nil, err
-			}
-			return values(o)
-		})); err != nil {
+		if err := w.feed.AddIndex(name, values); err != nil {
 			return fmt.Errorf("ctrlcache: %w", err)
 		}
 	}
@@ -186,52 +169,4 @@ func (in *Informer) IsStopped() bool {
 		}
 	}
 	return true
-}
-
-// handlers are the handlers of one watch.
-type handlers struct {
-	any atomic.Bool
-	mu  sync.Mutex
-	all map[*registration]struct{}
-}
-
-func (h *handlers) add(r *registration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.all == nil {
-		h.all = map[*registration]struct{}{}
-	}
-	h.all[r] = struct{}{}
-	h.any.Store(true)
-}
-
-func (h *handlers) drop(r *registration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.all, r)
-	h.any.Store(len(h.all) > 0)
-}
-
-func (h *handlers) list() []*registration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []*registration
-	for r := range h.all {
-		all = append(all, r)
-	}
-	return all
-}
-
-// stats is the sum of the figures of all handlers.
-func (h *handlers) stats() informer.Stats {
-	var sum informer.Stats
-	for _, r := range h.list() {
-		r.mu.Lock()
-		sum.Pending += r.backlog.len()
-		sum.Merged += r.backlog.merged
-		sum.Delivered += r.delivered
-		sum.Panics += r.panics
-		r.mu.Unlock()
-	}
-	return sum
 }

@@ -46,7 +46,7 @@ func (c *Cache) Watches() []cache.Watch {
 	var all []cache.Watch
 	for _, w := range c.present() {
 		f := w.in.Figures()
-		f.Handlers = w.handlers.stats()
+		f.Handlers = w.feed.Stats()
 		all = append(all, cache.Watch{Kind: w.in.Kind(), Selection: w.in.Selection(), State: w.in.State(), Figures: f})
 	}
 	slices.SortFunc(all, func(a, b cache.Watch) int {

@@ -11,6 +11,7 @@ import (
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/informer"
 )
 
@@ -44,6 +45,10 @@ type Options struct {
 	// Logger is the log. Nil: the log of controller-runtime, with the name "cache".
 	Logger *slog.Logger
 }
+
+// TransformTypeError says that a transform returns another type than it gets. A packed object has the type of
+// its kind.
+type TransformTypeError = objects.TypeError
 
 // defaultBacklog is the default of Options.HandlerBacklog.
 const defaultBacklog = 8192

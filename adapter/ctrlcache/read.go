@@ -17,6 +17,7 @@ import (
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/ahead"
@@ -40,7 +41,7 @@ func (c *Cache) Get(ctx context.Context, key crclient.ObjectKey, obj crclient.Ob
 		return err
 	}
 	if w.unsafe || o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy {
-		untag(obj)
+		objects.Untag(obj)
 	}
 	return nil
 }
@@ -109,7 +110,7 @@ func (w *watch) decode(e *store.Entry, into crclient.Object) error {
 	if foreign = foreign && !object.Untyped(into); !foreign {
 		return w.in.Decode(e, into)
 	}
-	u, err := w.decoded.new()
+	u, err := w.feed.New()
 	if err == nil {
 		err = w.in.Decode(e, u)
 	}
@@ -264,7 +265,7 @@ func (f *found) all() iter.Seq[item] {
 // decoded yields the objects. Several goroutines decode many of them ahead.
 func (f *found) decoded(plain bool) iter.Seq2[object.Object, error] {
 	return ahead.Map(f.all(), func(i item) int { return i.e.Size() }, func(i item) (object.Object, error) {
-		obj, err := i.w.decoded.new()
+		obj, err := i.w.feed.New()
 		if err == nil {
 			err = i.w.in.Decode(i.e, obj)
 		}
@@ -272,7 +273,7 @@ func (f *found) decoded(plain bool) iter.Seq2[object.Object, error] {
 			return nil, err
 		}
 		if plain || i.w.unsafe {
-			untag(obj)
+			objects.Untag(obj)
 		}
 		return obj, nil
 	})

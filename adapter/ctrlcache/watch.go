@@ -10,6 +10,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/flyball-io/flyball/adapter/internal/handlers"
+	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
@@ -24,15 +26,14 @@ type watchKey struct {
 
 // watch is one list and watch with its store.
 type watch struct {
-	key      watchKey
-	kind     *kind
-	in       *informer.Informer
-	decoded  *decoded
-	resync   time.Duration // of handlers that set none
-	unsafe   bool          // reads leave the TypeMeta empty, as UnsafeDisableDeepCopy does
-	handlers handlers
-	cancel   context.CancelCauseFunc
-	ctx      context.Context // ends with the watch
+	key    watchKey
+	kind   *kind
+	in     *informer.Informer
+	feed   *handlers.Feed
+	resync time.Duration // of handlers that set none
+	unsafe bool          // reads leave the TypeMeta empty, as UnsafeDisableDeepCopy does
+	cancel context.CancelCauseFunc
+	ctx    context.Context // ends with the watch
 }
 
 // defaultSyncPeriod is that of controller-runtime.
@@ -63,13 +64,13 @@ func (c *Cache) watch(key kindKey, k *kind, namespace string) (*watch, error) {
 		return nil, fmt.Errorf("ctrlcache: %w", err)
 	}
 	w := &watch{key: at, kind: k, in: in, resync: defaultSyncPeriod}
-	w.decoded = newDecoded(func() (object.Object, error) { return key.newObject(c.opts.Scheme) }, in.Decode)
 	w.unsafe = s.UnsafeDisableDeepCopy != nil && *s.UnsafeDisableDeepCopy
 	if s.SyncPeriod != nil {
 		w.resync = *s.SyncPeriod
 	}
 	w.resync = time.Duration(float64(w.resync) * (0.9 + rand.Float64()/5)) // so that kinds do not resync at once
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
+	w.feed = handlers.NewFeed(w.ctx, in, func() (object.Object, error) { return key.newObject(c.opts.Scheme) })
 	c.watches[at], c.kinds[key.gvk] = w, k
 	if c.group != nil {
 		c.start(w)
@@ -92,10 +93,10 @@ func (c *Cache) informerOptions(key kindKey, k *kind, namespace string, s crcach
 	}
 	switch {
 	case s.Transform == nil:
-	case strips(s.Transform):
+	case objects.StripsManagedFields(s.Transform):
 		o.KeepManagedFields = false
 	default:
-		o.Transform = transform(key.gvk, s.Transform)
+		o.Transform = objects.Transform(key.gvk, s.Transform)
 	}
 	if c.budgets[key.gvk] == nil {
 		c.budgets[key.gvk] = &informer.Budget{Bytes: c.o.MemoryBudget}
@@ -131,9 +132,7 @@ func (c *Cache) start(w *watch) {
 // remove ends the watch. running says that the cache runs.
 func (w *watch) remove(running bool) {
 	w.cancel(errRemoved)
-	for _, r := range w.handlers.list() {
-		r.remove()
-	}
+	w.feed.RemoveHandlers()
 	if !running {
 		w.in.Discard()
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/scheme"
@@ -17,32 +19,46 @@ import (
 var objects = flag.Int("objects", 20_000, "how many objects a store holds")
 
 type sample struct {
+	corpus.Corpus
 	name string
-	spec corpus.Spec
 	keep bool // managedFields
 }
 
 func samples() []sample {
 	pods := corpus.Spec{Kind: "pods", Objects: *objects, Owners: 50, ManagedFields: true, Seed: 1}
-	all := []sample{{"pods", pods, false}, {"pods-managed", pods, true}}
+	all := []sample{{pods, "pods", false}, {pods, "pods-managed", true}}
 	pods.Owners = max(*objects/20, 1)
-	all = append(all, sample{"pods-many-owners", pods, false})
+	all = append(all, sample{pods, "pods-many-owners", false})
 	for _, k := range []string{"nodes", "configmaps", "secrets", "deployments", "events", "widgets"} {
 		n := *objects
 		if k == "configmaps" || k == "secrets" {
 			n = max(n/20, 1)
 		}
-		all = append(all, sample{k, corpus.Spec{Kind: k, Objects: n, Owners: 50, ManagedFields: true, Seed: 1}, false})
+		all = append(all, sample{corpus.Spec{Kind: k, Objects: n, Owners: 50, ManagedFields: true, Seed: 1}, k, false})
+	}
+	return append(all, ofCluster()...)
+}
+
+// ofCluster returns a sample for each kind of a cluster, which has -objects in all.
+func ofCluster() (all []sample) {
+	cluster, err := corpus.NewCluster(*objects, true, 1)
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range cluster.Resources() {
+		part, err := corpus.PartOf(cluster, r.GVR.Resource)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, sample{part, "cluster/" + r.GVR.Resource, false})
 	}
 	return all
 }
 
+func (s sample) gvk() schema.GroupVersionKind { return s.Resources()[0].GVK }
+
 // raw returns an object as it arrives.
-func (s sample) raw(b *testing.B, k *wire.Kind, i, change int) wire.Raw {
-	o := s.spec.Changed(i, change)
-	if change > 0 {
-		o.SetResourceVersion(fmt.Sprint(corpus.FirstVersion + s.spec.Len() + change))
-	}
+func (s sample) raw(b *testing.B, k *wire.Kind, o corpus.Object) wire.Raw {
 	raw := wire.Raw{Kind: k, Encoding: wire.Protobuf}
 	var err error
 	if m, ok := o.(interface{ Marshal() ([]byte, error) }); ok {
@@ -56,6 +72,15 @@ func (s sample) raw(b *testing.B, k *wire.Kind, i, change int) wire.Raw {
 		b.Fatal(err)
 	}
 	return raw
+}
+
+// listed returns the objects of a first list, n at most.
+func (s sample) listed(b *testing.B, k *wire.Kind, n int) []wire.Raw {
+	all := make([]wire.Raw, min(n, s.Len()))
+	for i := range all {
+		all[i] = s.raw(b, k, s.At(i))
+	}
+	return all
 }
 
 func (s sample) entry(b *testing.B, raw wire.Raw) *store.Entry {
@@ -82,11 +107,8 @@ func heapNow() uint64 {
 func BenchmarkList(b *testing.B) {
 	for _, s := range samples() {
 		b.Run(s.name, func(b *testing.B) {
-			k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}
-			raws := make([]wire.Raw, s.spec.Len())
-			for i := range raws {
-				raws[i] = s.raw(b, k, i, 0)
-			}
+			k := &wire.Kind{GVK: s.gvk(), Scheme: scheme.New()}
+			raws := s.listed(b, k, s.Len())
 			var st store.Stats
 			var before, after uint64
 			b.ReportAllocs()
@@ -126,15 +148,19 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 func (s sample) update(b *testing.B) {
-	k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}
-	s.spec.Objects = min(s.spec.Len(), 5000)
-	first := make([]wire.Raw, s.spec.Len())
-	for i := range first {
-		first[i] = s.raw(b, k, i, 0)
+	const most = 5000 // objects
+	if spec, ok := s.Corpus.(corpus.Spec); ok {
+		spec.Objects = min(spec.Objects, most)
+		s.Corpus = spec
 	}
-	changes := make([]wire.Raw, 2*len(first))
+	k := &wire.Kind{GVK: s.gvk(), Scheme: scheme.New()}
+	first := s.listed(b, k, s.Len())
+	churn := s.Churn(2 * min(len(first), most))
+	changes := make([]wire.Raw, len(churn.Steps))
 	for i := range changes {
-		changes[i] = s.raw(b, k, i*7919%len(first), i+1)
+		o := churn.Object(i)
+		o.SetResourceVersion(fmt.Sprint(corpus.Version(s) + 1 + i))
+		changes[i] = s.raw(b, k, o)
 	}
 	for _, batch := range []int{1, 64} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
@@ -158,12 +184,16 @@ func (s sample) update(b *testing.B) {
 					txn = held.Begin()
 					b.StartTimer()
 				}
-				txn.Put(s.entry(b, changes[i%len(changes)]))
+				if e := s.entry(b, changes[i%len(changes)]); churn.Steps[i%len(changes)].Deleted {
+					txn.Delete(e.Key(), e)
+				} else {
+					txn.Put(e)
+				}
 				if i%batch != 0 {
 					continue
 				}
 				for c := range txn.Commit().All() {
-					if c.New == nil {
+					if c.New == nil && c.Old == nil {
 						b.Fatal(c.Key)
 					}
 				}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flyball-io/flyball/bench/corpus"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
@@ -30,13 +31,13 @@ const (
 // which the reader kept its core.
 func BenchmarkReaders(b *testing.B) {
 	s := samples()[0]
-	k := &wire.Kind{GVK: s.spec.GVK(), Scheme: scheme.New()}
+	k := &wire.Kind{GVK: s.gvk(), Scheme: scheme.New()}
 	held := store.New(store.Options{})
 	txn := held.Begin()
 	txn.Replace()
 	var keys []object.Key
-	for i := range s.spec.Len() {
-		e := s.entry(b, s.raw(b, k, i, 0))
+	for _, raw := range s.listed(b, k, s.Len()) {
+		e := s.entry(b, raw)
 		keys = append(keys, e.Key())
 		txn.Put(e)
 	}
@@ -137,8 +138,11 @@ type feed struct {
 func newFeed(b *testing.B, s sample, k *wire.Kind) *feed {
 	const changes = 10_000
 	f := &feed{}
+	churn := s.Churn(changes)
 	for i := range changes {
-		raw := s.raw(b, k, i*7919%s.spec.Len(), 1)
+		o := churn.Object(i)
+		o.SetResourceVersion(fmt.Sprint(corpus.Version(s) + 1 + i))
+		raw := s.raw(b, k, o)
 		h, err := raw.Header()
 		if err != nil {
 			b.Fatal(err)

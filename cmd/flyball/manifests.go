@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +51,7 @@ compile, nothing is written.`,
 				switch {
 				case err == nil:
 					projectOptions(p, &f.Options)
-				case !isKubebuilder(dir):
+				case !isForeign(err):
 					return err
 				}
 			}
@@ -69,8 +67,8 @@ compile, nothing is written.`,
 	return cmd
 }
 
-// isKubebuilder reports whether the file PROJECT is one of kubebuilder.
-func isKubebuilder(dir string) bool {
-	data, err := os.ReadFile(filepath.Join(dir, scaffold.ProjectFile))
-	return err == nil && bytes.Contains(data, []byte("\nlayout:"))
+// isForeign reports whether the file PROJECT is one of kubebuilder.
+func isForeign(err error) bool {
+	_, foreign := errors.AsType[*scaffold.ForeignError](err)
+	return foreign
 }

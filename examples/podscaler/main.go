@@ -14,18 +14,14 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, ~/.kube/config, or the Pod's own account)")
-	namespace := flag.String("namespace", cmp.Or(os.Getenv("MY_NAMESPACE"), "default"), "`namespace` to scale in")
-	all := flag.Bool("all-namespaces", false, "scale in every namespace")
+	o := flyball.Options{Name: "podscaler"}
+	o.Cache.Namespaces = []string{cmp.Or(os.Getenv("MY_NAMESPACE"), "default")} // --namespaces= for all
+	o.Bind(flag.CommandLine)
 	interval := flag.Duration("update-interval", time.Minute, "`time` between full re-checks; 0 for none")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "podscaler: unexpected argument %q\n", flag.Arg(0))
 		os.Exit(2)
-	}
-	o := flyball.Options{Name: "podscaler", Kubeconfig: *kubeconfig}
-	if !*all {
-		o.Cache.Namespaces = []string{*namespace}
 	}
 	mgr, err := flyball.New(o)
 	if err == nil {

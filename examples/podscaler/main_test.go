@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"syscall"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func TestRefuses(t *testing.T) { sampletest.Refuses(t) }
 func TestProgram(t *testing.T) {
 	p := planetest.Shared(t)
 	c, ns := livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)
-	cmd := sampletest.Command(t, "--kubeconfig", p.KubeconfigPath(), "--namespace", ns, "--update-interval", "1s")
+	cmd := sampletest.Command(t, "--kubeconfig", p.KubeconfigPath(), "--namespaces", ns, "--log-format=json", "--update-interval", "1s")
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	if err := cmd.Start(); err != nil {
@@ -41,6 +42,11 @@ func TestProgram(t *testing.T) {
 		t.Errorf("not scaled; it says %s", &out)
 	}
 	sampletest.Stop(t, cmd, syscall.SIGTERM)
+	for line := range bytes.Lines(out.Bytes()) {
+		if !json.Valid(line) {
+			t.Errorf("no JSON: %s", line)
+		}
+	}
 }
 
 // The rights in the manifest are enough.

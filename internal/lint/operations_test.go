@@ -71,6 +71,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 func TestMetricsInTexts(t *testing.T) {
 	known := registered(t)
 	for _, name := range documents(t) {
+		if name == "docs/migrating/metrics.md" {
+			continue // it names those of other libraries; adapter/samples/guides compares both sides
+		}
 		for _, m := range metricName.FindAllStringSubmatch(document(t, name), -1) {
 			if _, ok := known[m[1]]; !ok {
 				t.Errorf("%s: there is no metric %s", name, m[1])

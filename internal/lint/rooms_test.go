@@ -20,14 +20,15 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 25720, 19000, []string{
+	{"pipeline", 25755, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
 	{"shelf", 11950, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
-	{"test kits", 4600, 4600, []string{
+	// It rose once by 80, with test/operatortest for programs of controller-runtime.
+	{"test kits", 4680, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
@@ -41,7 +42,8 @@ var rooms = []room{
 // memory for it (ADR 30). It rose by 20 with that of pipeline for the packed cache in controller-runtime: the
 // hook for failures, the names of all incarnations, and buffers that are reused with managedFields. It
 // rose by 70 for trees of one number, index values that keep nothing but their text, and for sets of managed fields that every version of the libraries has.
-const maxCore = 52240
+// It rose by 35 with pipeline for the flags of the log and of the watched namespaces.
+const maxCore = 52275
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

@@ -14,26 +14,22 @@ import (
 	"github.com/flyball-io/flyball/internal/manifest"
 )
 
-// makeCertificate writes a certificate for this machine into a folder, as cert-manager does into a
-// Secret. It returns the CA. The certificate is that of package httptest.
-func makeCertificate(dir string) (ca []byte, err error) {
-	srv := httptest.NewTLSServer(nil)
-	srv.Close()
-	pair := srv.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
-	return ca, errors.Join(err,
-		os.WriteFile(filepath.Join(dir, "tls.crt"), ca, 0o600),
-		os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
-}
-
-// trusting sets the CA in the objects that make the API server call the operator.
-func trusting(calls []manifest.Object, ca []byte) {
+// certify writes a certificate for this machine into CertDir, as cert-manager does into a Secret, and
+// its CA into the objects that make the API server call the operator. It is that of package httptest.
+func (op *Operator) certify() error {
+	s := httptest.NewTLSServer(nil)
+	s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	bundle := base64.StdEncoding.EncodeToString(ca)
-	for _, o := range calls {
+	for _, o := range op.callers {
 		if manifest.IsCRD(o) {
-			_ = unstructured.SetNestedField(o.Object, bundle, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+			err = errors.Join(err, unstructured.SetNestedField(o.Object, bundle, "spec", "conversion", "webhook", "clientConfig", "caBundle"))
 		}
-		manifest.EachHook(o, func(hook map[string]any) { _ = unstructured.SetNestedField(hook, bundle, "clientConfig", "caBundle") })
+		manifest.EachHook(o, func(hook map[string]any) {
+			err = errors.Join(err, unstructured.SetNestedField(hook, bundle, "clientConfig", "caBundle"))
+		})
 	}
+	return errors.Join(err, os.WriteFile(filepath.Join(op.CertDir, "tls.crt"), ca, 0o600),
+		os.WriteFile(filepath.Join(op.CertDir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 }

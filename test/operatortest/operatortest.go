@@ -18,12 +18,15 @@
 // config/webhook. Connections go to ready replicas, or to all if the Service has
 // publishNotReadyAddresses.
 //
+// A program of another framework runs by Program.Run. The config folder of kubebuilder has the same layout.
+//
 // A missing permission shows as an error in the operator's log and as a test that times out:
 // complete the RBAC markers. The requests of the operator are recorded in the folder that
 // FLYBALL_RBAC names (see package rbac).
 package operatortest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -69,11 +72,14 @@ type Program struct {
 	// for each. Several replicas should elect a leader. If the options leave the namespace of the
 	// Lease empty, it is the test's namespace.
 	Replicas int
+	// Run runs a program that has a manager of its own, such as that of controller-runtime, until its
+	// context ends. Add and Replicas are not used then, and of Options the name and the scheme.
+	Run func(context.Context, *Operator) error
 }
 
 // Operator is a running operator.
 type Operator struct {
-	// Manager is the manager of the first replica. Restart replaces it.
+	// Manager is the manager of the first replica. Restart replaces it. It is nil with Program.Run.
 	Manager *flyball.Manager
 	// Replicas are all managers.
 	Replicas []*flyball.Manager
@@ -81,11 +87,16 @@ type Operator struct {
 	Client *client.Live
 	// Namespace is the namespace for the objects of the test and of the operator.
 	Namespace string
+	// Config is the configuration of a user with the permissions of the operator's roles, and no others.
+	Config *rest.Config
+	// WebhookHost and WebhookPort are where the webhooks of Program.Run must listen, with tls.crt and tls.key
+	// of CertDir. They are empty if nothing calls the operator.
+	WebhookHost string
+	WebhookPort int
+	CertDir     string
 
 	program Program
-	config  *rest.Config // of the operator's user
 	callers []manifest.Object
-	certDir string         // for a program whose certificate others make
 	service *service       // nil: nothing calls the operator
 	record  client.Options // its hook records the requests
 	stop    func() error
@@ -144,7 +155,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 	t.Cleanup(op.Client.Close)
 	rbac.RecordTest(t, &op.record)
 	user := "operatortest:" + op.Namespace
-	if op.config, err = pl.UserConfig(user); err != nil {
+	if op.Config, err = pl.UserConfig(user); err != nil {
 		return err
 	}
 	objs, err := op.read("crd/bases", "crd/external", "rbac", "webhook")
@@ -155,7 +166,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 	for _, obj := range objs {
 		if isCaller(obj) {
 			if name := obj.GetName(); !manifest.IsCRD(obj) {
-				renamed[name] = o.Name + "-" + name // two operators must not share one
+				renamed[name] = cmp.Or(o.Name, op.Namespace) + "-" + name // two operators must not share one
 				obj.SetName(renamed[name])
 				if op.program.Namespaced {
 					callFrom(obj, op.Namespace)
@@ -165,15 +176,17 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 		}
 	}
 	grantNames(objs, renamed)
-	if len(op.callers) > 0 && o.Webhooks.CertDir != "" {
-		op.certDir = t.TempDir()
-		ca, err := makeCertificate(op.certDir)
-		if err != nil {
+	if op.program.Run != nil {
+		if err := op.foreign(t); err != nil {
 			return err
 		}
-		trusting(op.callers, ca)
-	}
-	if len(op.callers) > 0 {
+	} else if len(op.callers) > 0 {
+		if o.Webhooks.CertDir != "" {
+			op.CertDir = t.TempDir()
+			if err := op.certify(); err != nil {
+				return err
+			}
+		}
 		if op.service, err = newService(objs); err != nil {
 			return err
 		}
@@ -196,12 +209,15 @@ func (op *Operator) options() (o flyball.Options, err error) {
 // replicas makes the managers.
 func (op *Operator) replicas() error {
 	op.Replicas = nil
+	if op.program.Run != nil {
+		return nil
+	}
 	for range max(op.program.Replicas, 1) {
 		o, err := op.options()
 		if err != nil {
 			return err
 		}
-		o.Config = op.config
+		o.Config = op.Config
 		if op.program.Namespaced {
 			o.Cache.Namespaces = []string{op.Namespace}
 		}
@@ -212,7 +228,7 @@ func (op *Operator) replicas() error {
 		}
 		if len(op.callers) > 0 {
 			m := &o.Webhooks.Managed
-			o.Webhooks.Addr, o.Webhooks.CertDir, m.Namespace, m.Settle = "127.0.0.1:0", op.certDir, op.Namespace, -1
+			o.Webhooks.Addr, o.Webhooks.CertDir, m.Namespace, m.Settle = "127.0.0.1:0", op.CertDir, op.Namespace, -1
 			for _, call := range op.callers {
 				trusts(m, call)
 			}
@@ -256,7 +272,11 @@ func isCaller(o manifest.Object) bool {
 func (op *Operator) connect(ctx context.Context, t testing.TB) error {
 	if len(op.callers) > 0 {
 		t.Cleanup(func() { op.removeCallers(t, op.callers) })
-		if err := op.apply(ctx, manifest.ByURL(op.callers, op.service.url())); err != nil {
+		callers := op.callers
+		if op.service != nil {
+			callers = manifest.ByURL(callers, op.service.url())
+		}
+		if err := op.apply(ctx, callers); err != nil {
 			return err
 		}
 	}
@@ -266,8 +286,11 @@ func (op *Operator) connect(ctx context.Context, t testing.TB) error {
 	return op.barrier(ctx, op.callers)
 }
 
-// ready returns when all replicas are ready.
+// ready returns when all replicas are ready, or the webhooks of Run listen.
 func (op *Operator) ready(ctx context.Context) error {
+	if op.program.Run != nil {
+		return op.listening(ctx)
+	}
 	return until(ctx, func() error {
 		var errs []error
 		for _, m := range op.Replicas {
@@ -313,7 +336,10 @@ func (op *Operator) run(t testing.TB) {
 		op.service.setReplicas(op.Replicas)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, len(op.Replicas))
+	ended := make(chan error, max(len(op.Replicas), 1))
+	if op.program.Run != nil {
+		go func() { ended <- op.program.Run(ctx, op) }()
+	}
 	for _, m := range op.Replicas {
 		go func() { ended <- m.Run(ctx) }()
 	}

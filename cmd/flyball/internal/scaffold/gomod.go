@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -22,7 +23,11 @@ func (s *stage) absolute() error {
 	if err != nil {
 		return err
 	}
-	data, s.local = absoluteReplaces(data, s.project)
+	data, local := absoluteReplaces(data, s.project)
+	if s.local == nil {
+		s.local = map[module.Version]string{}
+	}
+	maps.Copy(s.local, local) // an earlier call has others
 	return os.WriteFile(file, data, 0o666)
 }
 

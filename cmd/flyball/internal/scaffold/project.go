@@ -115,8 +115,8 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// Load reads the project in dir. The error is a *NoProjectError, or names the file, the line and
-// the mistake.
+// Load reads the project in dir. The error is a *NoProjectError or a *ForeignError, or names the file,
+// the line and the mistake.
 func Load(dir string) (*Project, error) {
 	file := filepath.Join(dir, ProjectFile)
 	data, err := os.ReadFile(file)
@@ -125,6 +125,10 @@ func Load(dir string) (*Project, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if e := foreign(data); e != nil {
+		e.File = file
+		return nil, e
 	}
 	p, err := parse(data)
 	if err != nil {

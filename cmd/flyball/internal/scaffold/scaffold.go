@@ -261,6 +261,9 @@ func Init(ctx context.Context, o Options, p Project) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkForeign(o.Dir); err != nil {
+		return nil, err
+	}
 	if err := empty(o.Dir); err != nil {
 		return nil, err
 	}

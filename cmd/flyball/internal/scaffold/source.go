@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -17,6 +18,9 @@ const flyballModule = "github.com/flyball-io/flyball"
 type source struct {
 	dir string
 	mod *modfile.File
+	// tool is the go.mod of this program. Its versions of the Kubernetes libraries are the newest tested ones,
+	// and mod has the lowest.
+	tool *modfile.File
 }
 
 // findSource uses the checkout in dir. An empty dir means the one that this program was compiled
@@ -33,13 +37,13 @@ func findSource(dir string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, "go.mod")
-	data, err := os.ReadFile(file)
-	if err == nil {
-		var mod *modfile.File
-		if mod, err = modfile.Parse(file, data, nil); err == nil && mod.Module.Mod.Path == flyballModule {
-			return &source{dir: dir, mod: mod}, nil
+	mod, err := readMod(dir)
+	if err == nil && mod.Module != nil && mod.Module.Mod.Path == flyballModule {
+		tool, err := readMod(filepath.Join(dir, "cmd", "flyball"))
+		if err != nil {
+			return nil, err
 		}
+		return &source{dir: dir, mod: mod, tool: tool}, nil
 	}
 	if given {
 		return nil, fmt.Errorf("--flyball-dir %s: is no checkout of %s", dir, flyballModule)
@@ -47,8 +51,22 @@ func findSource(dir string) (*source, error) {
 	return nil, fmt.Errorf("the checkout of %s that this program was built from is not at %s any more: name one by --flyball-dir", flyballModule, dir)
 }
 
-// goMod returns the go.mod of a new project in dir: Flyball from the checkout, with its versions of
-// the Kubernetes libraries.
+// readMod reads the go.mod in a folder.
+func readMod(dir string) (*modfile.File, error) {
+	file := filepath.Join(dir, "go.mod")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return modfile.Parse(file, data, nil)
+}
+
+// kubernetes are the libraries of which a project must have one version. "go mod tidy" removes those
+// that it does not need.
+var kubernetes = []string{"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go"}
+
+// goMod returns the go.mod of a new project in dir: Flyball from the checkout, with the newest tested
+// versions of the Kubernetes libraries.
 func (s *source) goMod(module, dir string) ([]byte, error) {
 	mod := &modfile.File{}
 	if err := mod.AddModuleStmt(module); err != nil {
@@ -60,8 +78,8 @@ func (s *source) goMod(module, dir string) ([]byte, error) {
 	if err := mod.AddRequire(flyballModule, "v0.0.0"); err != nil {
 		return nil, err
 	}
-	for _, r := range s.mod.Require {
-		if r.Mod.Path == "k8s.io/api" || r.Mod.Path == "k8s.io/apimachinery" {
+	for _, r := range s.tool.Require {
+		if slices.Contains(kubernetes, r.Mod.Path) {
 			if err := mod.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
 				return nil, err
 			}

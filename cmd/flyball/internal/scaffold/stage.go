@@ -128,6 +128,26 @@ func (s *stage) remove(name string) error {
 // commit copies the changed files to the project and returns their names, sorted. If that fails
 // halfway, it reverts its changes.
 func (s *stage) commit() (changed []string, err error) {
+	all, err := s.changes()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		changed = append(changed, c.Name)
+	}
+	return changed, s.put(all)
+}
+
+// Change is a file of a project that differs in the copy.
+type Change struct {
+	// Name is relative to the project and has slashes.
+	Name string
+	// Before is the content in the project, and After that in the copy. Nil means that there is no such file.
+	Before, After []byte
+}
+
+// changes returns the files that differ, by name.
+func (s *stage) changes() (all []Change, err error) {
 	after, _, err := readTree(s.dir)
 	if err != nil {
 		return nil, err
@@ -135,22 +155,27 @@ func (s *stage) commit() (changed []string, err error) {
 	s.relative(after)
 	for name, data := range after {
 		if old, ok := s.before[name]; !ok || !bytes.Equal(old, data) {
-			changed = append(changed, name)
+			all = append(all, Change{name, old, data})
 		}
 	}
-	for name := range s.before {
+	for name, old := range s.before {
 		if _, ok := after[name]; !ok {
-			changed = append(changed, name)
+			all = append(all, Change{Name: name, Before: old})
 		}
 	}
-	slices.Sort(changed)
-	for _, name := range changed {
-		if _, err := s.links.real(name); err != nil {
-			return nil, err
+	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// put writes changes into the project. If that fails halfway, it reverts them.
+func (s *stage) put(all []Change) (err error) {
+	for _, c := range all {
+		if _, err := s.links.real(c.Name); err != nil {
+			return err
 		}
 	}
-	if err := s.unchanged(changed); err != nil {
-		return nil, err
+	if err := s.unchanged(all); err != nil {
+		return err
 	}
 	var undo []func() error
 	defer func() {
@@ -161,27 +186,27 @@ func (s *stage) commit() (changed []string, err error) {
 			err = errors.Join(err, f())
 		}
 	}()
-	for _, name := range changed {
-		target := filepath.Join(s.project, filepath.FromSlash(name))
-		if old, ok := s.before[name]; ok {
-			undo = append(undo, func() error { return replace(target, old) })
+	for _, c := range all {
+		target := filepath.Join(s.project, filepath.FromSlash(c.Name))
+		if c.Before != nil {
+			undo = append(undo, func() error { return replace(target, c.Before) })
 		} else {
 			made, err := mkdirs(filepath.Dir(target))
 			undo = append(undo, func() error { return removeAll(append(made, target)) })
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
-		if data, ok := after[name]; ok {
-			err = replace(target, data)
+		if c.After != nil {
+			err = replace(target, c.After)
 		} else {
 			err = os.Remove(target)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return changed, nil
+	return nil
 }
 
 // removed returns those files that are no longer in the project, and removes their folders as far as
@@ -204,12 +229,11 @@ func (s *stage) prune(dir string) {
 }
 
 // unchanged checks that the files to be replaced have not changed meanwhile.
-func (s *stage) unchanged(names []string) error {
-	for _, name := range names {
-		now, err := os.ReadFile(filepath.Join(s.project, filepath.FromSlash(name)))
-		old, had := s.before[name]
-		if had != (err == nil) || had && !bytes.Equal(old, now) {
-			return fmt.Errorf("%s was changed by somebody else meanwhile: nothing was written, try again", name)
+func (s *stage) unchanged(all []Change) error {
+	for _, c := range all {
+		now, err := os.ReadFile(filepath.Join(s.project, filepath.FromSlash(c.Name)))
+		if had := c.Before != nil; had != (err == nil) || had && !bytes.Equal(c.Before, now) {
+			return fmt.Errorf("%s was changed by somebody else meanwhile: nothing was written, try again", c.Name)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package ctrlcache
+package handlers
 
 import (
 	"k8s.io/apimachinery/pkg/types"

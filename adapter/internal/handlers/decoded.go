@@ -1,4 +1,4 @@
-package ctrlcache
+package handlers
 
 import (
 	"hash/maphash"
@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -36,7 +37,7 @@ func (s *state) decode(f func(object.Object) error) {
 		s.err = f(s.obj)
 	}
 	if s.err == nil {
-		untag(s.obj)
+		objects.Untag(s.obj)
 	}
 }
 
@@ -157,7 +158,7 @@ func (d *decoded) bare(h *object.Header) object.Object {
 	if err != nil {
 		o = &metav1.PartialObjectMetadata{}
 	}
-	untag(o)
+	objects.Untag(o)
 	o.SetNamespace(h.Namespace)
 	o.SetName(h.Name)
 	o.SetUID(h.UID)

@@ -1,4 +1,4 @@
-package ctrlcache
+package handlers
 
 import (
 	"slices"

@@ -1,4 +1,5 @@
-package ctrlcache
+// Package objects has what the adapters do with decoded objects: transforms of client-go, and the TypeMeta.
+package objects
 
 import (
 	"fmt"
@@ -14,23 +15,23 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// TransformTypeError says that a transform returns another type than it gets. A packed object has the type
+// TypeError says that a transform returns another type than it gets. A packed object has the type
 // of its kind.
-type TransformTypeError struct {
+type TypeError struct {
 	Kind schema.GroupVersionKind
 	// Got is the type that the transform returned, and Want the one it was given.
 	Got, Want string
 }
 
-func (e *TransformTypeError) Error() string {
+func (e *TypeError) Error() string {
 	return fmt.Sprintf("transform of %s: it returns a %s for a %s: the packed cache holds objects of their own type only", e.Kind, e.Got, e.Want)
 }
 
-// transform converts a transform of client-go, which may return another object of the same type. What it
+// Transform converts a transform of client-go, which may return another object of the same type. What it
 // leaves out of the identity of the object stays.
-func transform(gvk schema.GroupVersionKind, f toolscache.TransformFunc) func(object.Object) error {
+func Transform(gvk schema.GroupVersionKind, f toolscache.TransformFunc) func(object.Object) error {
 	return func(o object.Object) error {
-		untag(o)
+		Untag(o)
 		uid, version := o.GetUID(), o.GetResourceVersion()
 		defer func() {
 			if o.GetUID() == "" {
@@ -46,19 +47,19 @@ func transform(gvk schema.GroupVersionKind, f toolscache.TransformFunc) func(obj
 		}
 		is, was := reflect.ValueOf(out), reflect.ValueOf(o)
 		if !is.IsValid() || is.Type() != was.Type() || is.IsNil() {
-			return &TransformTypeError{Kind: gvk, Got: fmt.Sprintf("%T", out), Want: fmt.Sprintf("%T", o)}
+			return &TypeError{Kind: gvk, Got: fmt.Sprintf("%T", out), Want: fmt.Sprintf("%T", o)}
 		}
 		was.Elem().Set(is.Elem())
 		return nil
 	}
 }
 
-// probe calls a transform with an empty object, and returns an error if it returns another type. Other
+// Probe calls a transform with an empty object, and returns an error if it returns another type. Other
 // failures count for nothing: the function may need a whole object.
-func probe(gvk schema.GroupVersionKind, f toolscache.TransformFunc, o object.Object) error {
-	var wrong *TransformTypeError
+func Probe(gvk schema.GroupVersionKind, f toolscache.TransformFunc, o object.Object) error {
+	var wrong *TypeError
 	_ = run.Safely("transform", func() error {
-		wrong, _ = transform(gvk, f)(o).(*TransformTypeError)
+		wrong, _ = Transform(gvk, f)(o).(*TypeError)
 		return nil
 	})
 	if wrong != nil {
@@ -67,9 +68,9 @@ func probe(gvk schema.GroupVersionKind, f toolscache.TransformFunc, o object.Obj
 	return nil
 }
 
-// strips reports whether f is cache.TransformStripManagedFields(): by the name of its code, which the
+// StripsManagedFields reports whether f is TransformStripManagedFields of controller-runtime: by the name of its code, which the
 // compiler may have inlined into any function, and by what it does.
-func strips(f toolscache.TransformFunc) bool {
+func StripsManagedFields(f toolscache.TransformFunc) bool {
 	code := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
 	if code == nil || !strings.Contains(code.Name(), "TransformStripManagedFields.func") {
 		return false
@@ -83,8 +84,8 @@ func strips(f toolscache.TransformFunc) bool {
 	return err == nil && out == any(o) && reflect.DeepEqual(o, want)
 }
 
-// untag empties the TypeMeta of a typed object, as the decoder of client-go leaves it.
-func untag(o object.Object) {
+// Untag empties the TypeMeta of a typed object, as the decoder of client-go leaves it.
+func Untag(o object.Object) {
 	if !object.Untyped(o) {
 		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}

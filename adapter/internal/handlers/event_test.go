@@ -1,8 +1,9 @@
-package ctrlcache
+package handlers
 
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -267,4 +268,17 @@ func TestBacklogIsBounded(t *testing.T) {
 	if last != "1001" || b.next() != nil || len(b.last) != 0 {
 		t.Errorf("the last state is %s, %d keys", last, len(b.last))
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// collect frees what nobody uses.
+func collect() {
+	runtime.GC()
+	runtime.GC()
 }

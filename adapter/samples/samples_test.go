@@ -1,0 +1,246 @@
+// Package samples has known samples twice: as they are written with client-go or controller-runtime
+// (before), and with Flyball (after). Its test builds both programs of each, and runs both on a real control
+// plane through the same story.
+package samples
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	cronjob "github.com/flyball-io/flyball/adapter/samples/cronjob/api"
+	foo "github.com/flyball-io/flyball/adapter/samples/foo/api"
+	memcached "github.com/flyball-io/flyball/adapter/samples/memcached/api"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/test/planetest"
+)
+
+// bound ends what should take a second or two, on a machine that others use, too.
+const bound = 3 * time.Minute
+
+func TestMain(m *testing.M) { planetest.Main(m) }
+
+// story is one run of a program on the control plane.
+type story struct {
+	*testing.T
+	// c asks the server, with all permissions.
+	c *client.Live
+	// ns is a namespace for this run.
+	ns string
+}
+
+// both builds the two programs of a sample, and tells the story of each. args are those of a program.
+func both(t *testing.T, sample string, args map[string][]string, tell func(s *story)) {
+	t.Helper()
+	p := planetest.Shared(t)
+	types := scheme.New()
+	for _, add := range []func(*runtime.Scheme) error{foo.AddToScheme, memcached.AddToScheme, cronjob.AddToScheme} {
+		if err := add(types); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(p.RESTConfig(), client.Options{Scheme: types, FieldOwner: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	crds, err := manifest.Read(filepath.Join(sample, "config", "crd", "bases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := manifest.Apply(t.Context(), c, "test", crds, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, which := range []string{"before", "after"} {
+		t.Run(which, func(t *testing.T) {
+			s := &story{t, c, planetest.Namespace(t, p)}
+			start(t, build(t, sample+"/"+which), p.KubeconfigPath(), args[which]...)
+			tell(s)
+		})
+	}
+}
+
+// build builds a program and returns its file.
+func build(t *testing.T, pkg string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./"+pkg).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return file
+}
+
+// start starts a program. At the end of the test the program is told to stop, and must end in good order.
+func start(t *testing.T, file, kubeconfig string, args ...string) {
+	t.Helper()
+	var log bytes.Buffer
+	cmd := exec.Command(file, args...)
+	cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+		late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the program ended with: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("its log:\n%s", &log)
+		}
+	})
+}
+
+// await returns an object of the namespace when ok says so of it, in its present state or a later one. An
+// empty name stands for any object of the kind.
+func await[T any, P object.Ptr[T]](s *story, name, what string, ok func(P) bool) P {
+	s.Helper()
+	var found P
+	follow(s, name, what, func(e client.Event[P]) bool {
+		if e.Type == wire.Deleted || !ok(e.Object) {
+			return false
+		}
+		found = e.Object
+		return true
+	})
+	return found
+}
+
+// awaitGone returns when an object that was there is no more.
+func awaitGone[T any, P object.Ptr[T]](s *story, was P) {
+	s.Helper()
+	now, err := client.Get[T, P](s.Context(), s.c, object.KeyOf(was))
+	if client.IgnoreNotFound(err) != nil {
+		s.Fatal(err)
+	}
+	if err != nil || now.GetUID() != was.GetUID() {
+		return
+	}
+	follow(s, was.GetName(), "the end of "+was.GetName(), func(e client.Event[P]) bool {
+		return e.Type == wire.Deleted || e.Object.GetUID() != was.GetUID()
+	}, client.AtVersion(now.GetResourceVersion()))
+}
+
+// follow watches objects of the namespace until ok says so of an event.
+func follow[T any, P object.Ptr[T]](s *story, name, what string, ok func(client.Event[P]) bool, opts ...client.ListOption) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), bound)
+	defer cancel()
+	opts = append(opts, client.InNamespace(s.ns))
+	if name != "" {
+		opts = append(opts, client.FieldSelector("metadata.name="+name))
+	}
+	w, err := client.Watch[T, P](ctx, s.c, opts...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer w.Stop()
+	for e, err := range w.Events() {
+		if err != nil {
+			s.Fatalf("waited in vain for %s: %v", what, err)
+		}
+		if e.Object != nil && ok(e) {
+			return
+		}
+	}
+	s.Fatalf("waited in vain for %s", what)
+}
+
+// awaitEvent returns when the program has told people of an object, for this reason.
+func awaitEvent(s *story, obj object.Object, reason string) {
+	s.Helper()
+	await(s, "", "the event "+reason, func(e *eventsv1.Event) bool {
+		return e.Reason == reason && e.Regarding.UID == obj.GetUID()
+	})
+}
+
+// update changes an object as a user would.
+func update[T any, P object.Ptr[T]](s *story, name string, change func(P)) P {
+	s.Helper()
+	obj, err := client.Get[T, P](s.Context(), s.c, object.Key{Namespace: s.ns, Name: name})
+	if err != nil {
+		s.Fatal(err)
+	}
+	before := obj.DeepCopyObject().(P)
+	change(obj)
+	if obj, err = client.Patch(s.Context(), s.c, obj, client.Diff(before, obj)); err != nil {
+		s.Fatal(err)
+	}
+	return obj
+}
+
+// create creates an object.
+func create[O object.Object](s *story, obj O) O {
+	s.Helper()
+	obj.SetNamespace(s.ns)
+	got, err := client.Create(s.Context(), s.c, obj)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return got
+}
+
+// remove deletes an object and waits for its end.
+func remove[T any, P object.Ptr[T]](s *story, obj P) {
+	s.Helper()
+	if err := client.Delete(s.Context(), s.c, obj); err != nil {
+		s.Fatal(err)
+	}
+	awaitGone[T, P](s, obj)
+}
+
+// replicas tells whether a Deployment is to have n Pods and has them.
+func replicas(n int32, owner object.Object) func(*appsv1.Deployment) bool {
+	return func(d *appsv1.Deployment) bool {
+		return metav1.IsControlledBy(d, owner) && *d.Spec.Replicas == n && d.Status.ReadyReplicas == n
+	}
+}
+
+// TestEachSampleIsTold fails for a sample without a story.
+func TestEachSampleIsTold(t *testing.T) {
+	programs, err := filepath.Glob("*/before/main.go")
+	if err != nil || len(programs) < 3 {
+		t.Fatalf("found %q: %v", programs, err)
+	}
+	text, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, f := range text {
+		src, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(src)
+	}
+	for _, p := range programs {
+		sample, _, _ := strings.Cut(filepath.ToSlash(p), "/")
+		if _, err := os.Stat(filepath.Join(sample, "after", "main.go")); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(all.String(), `both(t, "`+sample+`"`) {
+			t.Errorf("nobody runs %s", sample)
+		}
+	}
+}
