@@ -15,7 +15,8 @@ import (
 	"github.com/flyball-io/flyball/examples/guestbook/internal/controller"
 )
 
-// Namespaced says whether the program watches one namespace only, and has Roles in the place of ClusterRoles.
+// Namespaced says whether the program watches one namespace only (--namespaces, which config/options sets), and
+// has Roles in the place of ClusterRoles.
 const Namespaced = false
 
 // Options are those of the manager: the kinds that it knows, and which definitions have
