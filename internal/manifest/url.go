@@ -16,20 +16,12 @@ func ByURL(objs []Object, base string) []Object {
 	for i, o := range objs {
 		o = o.DeepCopy()
 		out[i] = o
-		switch o.GetKind() {
-		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
-			EachHook(o, func(hook map[string]any) { callURL(hook, base) })
-		case "CustomResourceDefinition":
-			if hook, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
-				callURL(hook, base)
-				_ = unstructured.SetNestedMap(o.Object, hook, "spec", "conversion", "webhook")
-			}
-		}
+		EachHook(o, func(hook map[string]any) { callURL(hook, base) })
 	}
 	return out
 }
 
-// EachHook calls change for each webhook of a webhook configuration.
+// EachHook calls change for each webhook of a webhook configuration, and for that of a CRD.
 func EachHook(o Object, change func(hook map[string]any)) {
 	hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
 	for _, h := range hooks {
@@ -39,6 +31,10 @@ func EachHook(o Object, change func(hook map[string]any)) {
 	}
 	if hooks != nil {
 		_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
+	}
+	if hook, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
+		change(hook)
+		_ = unstructured.SetNestedMap(o.Object, hook, "spec", "conversion", "webhook")
 	}
 }
 

@@ -2,13 +2,20 @@ package operatortest
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
@@ -22,12 +29,27 @@ func (op *Operator) foreign(t testing.TB) error {
 	if len(op.callers) == 0 {
 		return nil
 	}
-	s := httptest.NewServer(nil) // for an unused address
-	s.Close()
-	at := s.Listener.Addr().(*net.TCPAddr)
-	op.WebhookHost, op.WebhookPort, op.CertDir = at.IP.String(), at.Port, t.TempDir()
+	at, err := op.certify(t.TempDir())
+	op.WebhookHost, op.WebhookPort = at.IP.String(), at.Port
 	op.callers = manifest.ByURL(op.callers, "https://"+at.String())
-	return op.certify()
+	return err
+}
+
+// certify writes the certificate of httptest into CertDir, as cert-manager does into a Secret, and its
+// CA into the objects that make the API server call the operator. It returns an unused address.
+func (op *Operator) certify(dir string) (*net.TCPAddr, error) {
+	s := httptest.NewTLSServer(nil)
+	s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	for _, o := range op.callers {
+		manifest.EachHook(o, func(hook map[string]any) {
+			err = errors.Join(err, unstructured.SetNestedField(hook, base64.StdEncoding.EncodeToString(ca), "clientConfig", "caBundle"))
+		})
+	}
+	op.CertDir = dir
+	return s.Listener.Addr().(*net.TCPAddr), errors.Join(err, os.WriteFile(filepath.Join(dir, "tls.crt"), ca, 0o600),
+		os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 }
 
 // listening returns when the webhooks of Run listen.

@@ -3,7 +3,6 @@ package operatortest
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/cert"
@@ -53,19 +52,6 @@ func grantNames(objs []manifest.Object, renamed map[string]string) {
 		}
 		_ = unstructured.SetNestedSlice(o.Object, rules, "rules")
 	}
-}
-
-// callFrom replaces the namespaces that a webhook configuration selects by name.
-func callFrom(call manifest.Object, namespace string) {
-	manifest.EachHook(call, func(hook map[string]any) {
-		selector, _ := hook["namespaceSelector"].(map[string]any)
-		exprs, _ := selector["matchExpressions"].([]any)
-		for _, e := range exprs {
-			if e, _ := e.(map[string]any); e["key"] == corev1.LabelMetadataName && e["operator"] == "In" {
-				e["values"] = []any{namespace}
-			}
-		}
-	})
 }
 
 // trusts makes the program write its CA into the object that calls it, as its flags do in a

@@ -35,6 +35,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball"
@@ -59,12 +60,10 @@ type Program struct {
 	// cert-manager would. Election, metrics and probes are off unless the options turn them on. Nil
 	// means zero options.
 	Options func() (flyball.Options, error)
-	// Config is the folder of the manifests, in the layout of "flyball init": crd/bases, rbac,
-	// webhook, samples. Missing folders are skipped. The folder crd/external has the CRDs of kinds
-	// that others define, which the program reads or writes.
+	// Config is the folder of the manifests, in the layout of "flyball init": crd/bases, crd/external
+	// for the CRDs of others, rbac, webhook, samples. Missing folders are skipped.
 	Config string
-	// Namespaced has the program watch the test's namespace only. The API server calls its webhooks
-	// for that namespace where they select namespaces by name.
+	// Namespaced has the program watch the test's namespace only, and its webhooks called for it only.
 	Namespaced bool
 	// Add adds controllers and webhooks to the manager. Nil adds none.
 	Add func(*flyball.Manager) error
@@ -169,7 +168,8 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 				renamed[name] = cmp.Or(o.Name, op.Namespace) + "-" + name // two operators must not share one
 				obj.SetName(renamed[name])
 				if op.program.Namespaced {
-					callFrom(obj, op.Namespace)
+					own := map[string]any{corev1.LabelMetadataName: op.Namespace}
+					manifest.EachHook(obj, func(hook map[string]any) { hook["namespaceSelector"] = map[string]any{"matchLabels": own} })
 				}
 			}
 			op.callers = append(op.callers, obj)
@@ -182,8 +182,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 		}
 	} else if len(op.callers) > 0 {
 		if o.Webhooks.CertDir != "" {
-			op.CertDir = t.TempDir()
-			if err := op.certify(); err != nil {
+			if _, err := op.certify(t.TempDir()); err != nil {
 				return err
 			}
 		}
