@@ -35,7 +35,12 @@ The groups of APIs have folders of their own in any case, so there is no
 		Example: `  flyball edit --namespaced
   flyball edit --network-policy --prometheus
   flyball edit --cert-manager=false`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return err
+			}
+			return cmd.ValidateFlagGroups()
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
 				return scaffold.Edit(ctx, o, func(now *scaffold.Features) { givenFeatures(cmd.Flags(), f, now) })
