@@ -36,7 +36,10 @@ was built from, or at that of --flyball-dir: by a relative path if the project
 is made inside it.`,
 		Example: `  flyball init --domain example.com --module example.com/shop
   flyball create api --group shop --version v1 --kind Order
-  make test`,
+  make test
+
+  # a program for one namespace
+  flyball init --domain example.com --module example.com/shop --namespaced`,
 		Args: checked(p.Check),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
@@ -48,6 +51,7 @@ is made inside it.`,
 	fs.StringVar(&p.Domain, "domain", "", "`DOMAIN` that the API groups end with, such as example.com (required)")
 	fs.StringVar(&p.Module, "module", "", "`PATH` of the Go module, such as example.com/shop (required)")
 	fs.StringVar(&p.Name, "name", "", "`NAME` of the program and of what it makes in a cluster (default: the last word of the module path)")
+	bindFeatures(fs, &p.Features)
 	fs.StringVar(&o.Dir, "dir", ".", "`DIR` to make the project in")
 	fs.StringVar(&o.FlyballDir, "flyball-dir", "", "`DIR` of a checkout of Flyball (default: the one that this program was built from)")
 	required(cmd, "domain", "module")
@@ -78,8 +82,14 @@ func checked(check func() error) cobra.PositionalArgs {
 // generateAll runs "flyball generate" and "flyball manifests" silently in a copy of a project,
 // outside of any workspace. It writes nothing outside of the copy.
 func generateAll(ctx context.Context, dir string) error {
+	project, err := scaffold.Load(dir)
+	if err != nil {
+		return err
+	}
+	o := generate.Options{Dir: dir, Env: []string{"GOWORK=off"}}
+	projectOptions(project, &o)
 	for _, plan := range []func(context.Context, generate.Options) (*generate.Plan, error){generate.Code, generate.Manifests} {
-		p, err := plan(ctx, generate.Options{Dir: dir, Env: []string{"GOWORK=off"}})
+		p, err := plan(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -91,6 +101,19 @@ func generateAll(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// systemNamespace is the namespace in manifests of a project. config/default replaces it.
+const systemNamespace = "system"
+
+// projectOptions sets the options that follow from the file PROJECT.
+func projectOptions(p *scaffold.Project, o *generate.Options) {
+	o.EmbeddedObjectMeta = o.EmbeddedObjectMeta || p.GenerateEmbeddedObjectMeta
+	o.DangerousTypes = o.DangerousTypes || p.AllowDangerousTypes
+	o.HookNamespace = systemNamespace
+	if p.Namespaced {
+		o.RoleNamespace = systemNamespace
+	}
 }
 
 // scaffolded runs a step and reports its result.
@@ -117,6 +140,9 @@ func scaffolded(cmd *cobra.Command, o scaffold.Options, step func(context.Contex
 func report(out io.Writer, r *scaffold.Result) {
 	for _, f := range r.Files {
 		fmt.Fprintln(out, "wrote", f)
+	}
+	for _, f := range r.Removed {
+		fmt.Fprintln(out, "removed", f)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(out, "note:", n)

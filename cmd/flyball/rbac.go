@@ -135,7 +135,7 @@ func ownKinds() ([]string, error) {
 	var all []string
 	for _, a := range project.APIs {
 		if a.Controller {
-			all = append(all, "owning="+a.Plural+"."+project.FullGroup(a.Group))
+			all = append(all, strings.TrimSuffix("owning="+a.Plural+"."+project.GroupOf(&a), "."))
 		}
 	}
 	return all, nil

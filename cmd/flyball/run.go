@@ -260,7 +260,8 @@ func webhookFlags(addr, namespace string, objs []manifest.Object) []string {
 			names[o.GetKind()] = append(names[o.GetKind()], o.GetName())
 		}
 	}
-	flags := []string{"--webhook-addr", addr, "--webhook-namespace", namespace}
+	// The program makes its certificate here, also where cert-manager does so in the cluster.
+	flags := []string{"--webhook-addr", addr, "--webhook-namespace", namespace, "--webhook-cert-dir", ""}
 	for _, x := range []struct{ flag, kind string }{{"--webhook-mutating", "MutatingWebhookConfiguration"}, {"--webhook-validating", "ValidatingWebhookConfiguration"}} {
 		if len(names[x.kind]) > 0 {
 			flags = append(flags, x.flag, strings.Join(names[x.kind], ","))
@@ -275,14 +276,6 @@ func forgiving(objs []manifest.Object) {
 		if !isAdmission(o) {
 			continue
 		}
-		hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
-		for _, h := range hooks {
-			if h, ok := h.(map[string]any); ok {
-				h["failurePolicy"] = "Ignore"
-			}
-		}
-		if hooks != nil {
-			_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
-		}
+		manifest.EachHook(o, func(hook map[string]any) { hook["failurePolicy"] = "Ignore" })
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -75,6 +78,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 			"freeport": freeport,
 			"fetch":    fetch,
 			"project":  kubebuilderProject,
+			"applied":  applied,
 		},
 	})
 }
@@ -111,6 +115,18 @@ func emptyDir(ts *testscript.TestScript, neg bool, args []string) {
 	if len(entries) > 0 {
 		ts.Fatalf("%s has %v", args[0], entries)
 	}
+}
+
+// applied FILE applies the objects in a file to the cluster of $KUBECONFIG.
+func applied(ts *testscript.TestScript, neg bool, args []string) {
+	objs, err := manifest.Read(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := client.Dial(ctx, client.ConfigOptions{Kubeconfig: ts.Getenv("KUBECONFIG")}, client.Options{})
+	ts.Check(err)
+	defer c.Close()
+	ts.Check(manifest.Apply(ctx, c, "test", objs, nil))
 }
 
 // tree DIR FILE writes the names of all files in a folder, without those of bin, to a file.

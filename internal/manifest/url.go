@@ -16,25 +16,26 @@ func ByURL(objs []Object, base string) []Object {
 	for i, o := range objs {
 		o = o.DeepCopy()
 		out[i] = o
-		switch o.GetKind() {
-		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
-			hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
-			for _, h := range hooks {
-				if h, ok := h.(map[string]any); ok {
-					callURL(h, base)
-				}
-			}
-			if hooks != nil {
-				_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
-			}
-		case "CustomResourceDefinition":
-			if hook, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
-				callURL(hook, base)
-				_ = unstructured.SetNestedMap(o.Object, hook, "spec", "conversion", "webhook")
-			}
-		}
+		EachHook(o, func(hook map[string]any) { callURL(hook, base) })
 	}
 	return out
+}
+
+// EachHook calls change for each webhook of a webhook configuration, and for that of a CRD.
+func EachHook(o Object, change func(hook map[string]any)) {
+	hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+	for _, h := range hooks {
+		if h, ok := h.(map[string]any); ok {
+			change(h)
+		}
+	}
+	if hooks != nil {
+		_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
+	}
+	if hook, ok, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook"); ok {
+		change(hook)
+		_ = unstructured.SetNestedMap(o.Object, hook, "spec", "conversion", "webhook")
+	}
 }
 
 // callURL replaces the Service reference of one webhook by a URL.

@@ -24,35 +24,32 @@ import (
 )
 
 // foreign prepares what Run gets.
-func (op *Operator) foreign(t testing.TB) (err error) {
+func (op *Operator) foreign(t testing.TB) error {
 	op.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, op.record.Hook} })
 	if len(op.callers) == 0 {
 		return nil
 	}
-	s := httptest.NewTLSServer(nil) // its certificate is for 127.0.0.1, and its own CA
-	defer s.Close()
-	at := s.Listener.Addr().(*net.TCPAddr)
-	op.WebhookHost, op.WebhookPort, op.CertDir = at.IP.String(), at.Port, t.TempDir()
+	at, err := op.certify(t.TempDir())
+	op.WebhookHost, op.WebhookPort = at.IP.String(), at.Port
+	op.callers = manifest.ByURL(op.callers, "https://"+at.String())
+	return err
+}
+
+// certify writes the certificate of httptest into CertDir, as cert-manager does into a Secret, and its
+// CA into the objects that make the API server call the operator. It returns an unused address.
+func (op *Operator) certify(dir string) (*net.TCPAddr, error) {
+	s := httptest.NewTLSServer(nil)
+	s.Close()
 	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	op.callers = manifest.ByURL(op.callers, s.URL)
 	for _, o := range op.callers {
-		hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
-		conversion, _, _ := unstructured.NestedMap(o.Object, "spec", "conversion", "webhook")
-		for _, h := range append(hooks, conversion) {
-			h, _ := h.(map[string]any)
-			if to, ok := h["clientConfig"].(map[string]any); ok {
-				to["caBundle"] = base64.StdEncoding.EncodeToString(ca)
-			}
-		}
-		if manifest.IsCRD(o) {
-			err = errors.Join(err, unstructured.SetNestedMap(o.Object, conversion, "spec", "conversion", "webhook"))
-		} else {
-			err = errors.Join(err, unstructured.SetNestedSlice(o.Object, hooks, "webhooks"))
-		}
+		manifest.EachHook(o, func(hook map[string]any) {
+			err = errors.Join(err, unstructured.SetNestedField(hook, base64.StdEncoding.EncodeToString(ca), "clientConfig", "caBundle"))
+		})
 	}
-	return errors.Join(err, os.WriteFile(filepath.Join(op.CertDir, "tls.crt"), ca, 0o600),
-		os.WriteFile(filepath.Join(op.CertDir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	op.CertDir = dir
+	return s.Listener.Addr().(*net.TCPAddr), errors.Join(err, os.WriteFile(filepath.Join(dir, "tls.crt"), ca, 0o600),
+		os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 }
 
 // listening returns when the webhooks of Run listen.

@@ -35,6 +35,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball"
@@ -55,12 +56,15 @@ const Bound = 5 * time.Minute
 // Program describes the operator under test.
 type Program struct {
 	// Options returns the manager's options. Start sets the options for the cluster, the addresses
-	// of webhooks and certificates. Election, metrics and probes are off unless the options turn
-	// them on. Nil means zero options.
+	// of webhooks and certificates. Where Webhooks.CertDir is set, Start makes the certificate, as
+	// cert-manager would. Election, metrics and probes are off unless the options turn them on. Nil
+	// means zero options.
 	Options func() (flyball.Options, error)
-	// Config is the folder of the manifests, in the layout of "flyball init": crd/bases, rbac,
-	// webhook, samples. Missing folders are skipped.
+	// Config is the folder of the manifests, in the layout of "flyball init": crd/bases, crd/external
+	// for the CRDs of others, rbac, webhook, samples. Missing folders are skipped.
 	Config string
+	// Namespaced has the program watch the test's namespace only, and its webhooks called for it only.
+	Namespaced bool
 	// Add adds controllers and webhooks to the manager. Nil adds none.
 	Add func(*flyball.Manager) error
 	// Replicas is the number of managers. Zero or negative means one. Options and Add are called
@@ -153,7 +157,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 	if op.Config, err = pl.UserConfig(user); err != nil {
 		return err
 	}
-	objs, err := op.read("crd/bases", "rbac", "webhook")
+	objs, err := op.read("crd/bases", "crd/external", "rbac", "webhook")
 	if err != nil {
 		return err
 	}
@@ -163,6 +167,10 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 			if name := obj.GetName(); !manifest.IsCRD(obj) {
 				renamed[name] = cmp.Or(o.Name, op.Namespace) + "-" + name // two operators must not share one
 				obj.SetName(renamed[name])
+				if op.program.Namespaced {
+					own := map[string]any{corev1.LabelMetadataName: op.Namespace}
+					manifest.EachHook(obj, func(hook map[string]any) { hook["namespaceSelector"] = map[string]any{"matchLabels": own} })
+				}
 			}
 			op.callers = append(op.callers, obj)
 		}
@@ -173,6 +181,11 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) 
 			return err
 		}
 	} else if len(op.callers) > 0 {
+		if o.Webhooks.CertDir != "" {
+			if _, err := op.certify(t.TempDir()); err != nil {
+				return err
+			}
+		}
 		if op.service, err = newService(objs); err != nil {
 			return err
 		}
@@ -204,6 +217,9 @@ func (op *Operator) replicas() error {
 			return err
 		}
 		o.Config = op.Config
+		if op.program.Namespaced {
+			o.Cache.Namespaces = []string{op.Namespace}
+		}
 		if own, record := o.Client.Hook, op.record.Hook; own == nil {
 			o.Client.Hook = record
 		} else {
@@ -211,7 +227,7 @@ func (op *Operator) replicas() error {
 		}
 		if len(op.callers) > 0 {
 			m := &o.Webhooks.Managed
-			o.Webhooks.Addr, m.Namespace, m.Settle = "127.0.0.1:0", op.Namespace, -1
+			o.Webhooks.Addr, o.Webhooks.CertDir, m.Namespace, m.Settle = "127.0.0.1:0", op.CertDir, op.Namespace, -1
 			for _, call := range op.callers {
 				trusts(m, call)
 			}

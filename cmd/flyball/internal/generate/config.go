@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -19,16 +20,85 @@ func (p *project) roles() ([]byte, error) {
 	if err != nil || len(objects) == 0 {
 		return nil, err
 	}
+	if p.RoleNamespace != "" {
+		objects = namespaced(objects, p.RoleNamespace)
+	}
 	return document(objects...)
 }
 
+// namespaced turns the rules of a ClusterRole into a Role in a namespace. Rules for URLs stay: no
+// Role can have them.
+func namespaced(objects []any, namespace string) []any {
+	var out []any
+	var moved []rbacv1.PolicyRule
+	name := ""
+	for _, o := range objects {
+		cluster, ok := o.(rbacv1.ClusterRole)
+		if !ok {
+			out = append(out, o)
+			continue
+		}
+		var stay []rbacv1.PolicyRule
+		for _, r := range cluster.Rules {
+			if len(r.NonResourceURLs) > 0 {
+				stay = append(stay, r)
+			} else {
+				moved = append(moved, r)
+			}
+		}
+		name = cluster.Name
+		if cluster.Rules = stay; len(stay) > 0 {
+			out = append(out, cluster)
+		}
+	}
+	if name == "" {
+		return out
+	}
+	for i, o := range out {
+		if role, ok := o.(rbacv1.Role); ok && role.Namespace == namespace && role.Name == name {
+			role.Rules = append(moved, role.Rules...)
+			out[i] = role
+			return out
+		}
+	}
+	return append(out, rbacv1.Role{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Rules:      moved,
+	})
+}
+
 // emptyRole returns a role that grants nothing.
-func emptyRole(name string) ([]byte, error) {
-	return document(rbacv1.ClusterRole{
-		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+func (p *project) emptyRole() ([]byte, error) {
+	kind := "ClusterRole"
+	if p.RoleNamespace != "" {
+		kind = "Role"
+	}
+	return document(rbacv1.ClusterRole{ // the fields of a Role are the same
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Name: p.RoleName, Namespace: p.RoleNamespace},
 		Rules:      []rbacv1.PolicyRule{},
 	})
+}
+
+// selection returns the namespaces for whose objects a webhook of these rules is called. Nil means
+// all.
+func (p *project) selection(rules []admissionv1.RuleWithOperations) *metav1.LabelSelector {
+	names := func(op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: corev1.LabelMetadataName, Operator: op, Values: values}}}
+	}
+	switch {
+	case p.RoleNamespace != "":
+		return names(metav1.LabelSelectorOpIn, p.RoleNamespace)
+	case p.HookNamespace != "" && slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool { return slices.ContainsFunc(r.APIGroups, isBuiltin) }):
+		return names(metav1.LabelSelectorOpNotIn, metav1.NamespaceSystem, p.HookNamespace)
+	}
+	return nil
+}
+
+// isBuiltin reports whether a group is one of Kubernetes. Only those are without a dot.
+func isBuiltin(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
 // webhooks generates the webhook configurations, or nil if no marker asks for any.
@@ -65,10 +135,12 @@ func (p *project) webhooks() ([]byte, error) {
 			if v.Mutating {
 				var w admissionv1.MutatingWebhook
 				w, err = v.ToMutatingWebhook()
+				w.NamespaceSelector = p.selection(w.Rules)
 				mutating.Webhooks = append(mutating.Webhooks, w)
 			} else {
 				var w admissionv1.ValidatingWebhook
 				w, err = v.ToValidatingWebhook()
+				w.NamespaceSelector = p.selection(w.Rules)
 				validating.Webhooks = append(validating.Webhooks, w)
 			}
 			if err != nil {

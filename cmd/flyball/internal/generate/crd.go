@@ -20,7 +20,7 @@ const ApplyLimit = 262144
 
 // crds generates the CustomResourceDefinitions, by path.
 func (p *project) crds(dir string) (map[string][]byte, error) {
-	parser := &crd.Parser{Collector: p.collector, Checker: p.checker}
+	parser := &crd.Parser{Collector: p.collector, Checker: p.checker, AllowDangerousTypes: p.DangerousTypes, GenerateEmbeddedObjectMeta: p.EmbeddedObjectMeta}
 	crd.AddKnownTypes(parser)
 	for _, r := range p.roots {
 		parser.NeedPackage(r)
@@ -65,8 +65,10 @@ func (p *project) crds(dir string) (map[string][]byte, error) {
 // causes them. The generator's messages do not name the marker.
 func (p *project) blame(problems Problems) Problems {
 	for i, x := range problems {
-		// The message suggests an option of another tool, which this one does not have.
-		problems[i].Message, _, _ = strings.Cut(x.Message, " If you are really sure you want to use them")
+		// The message suggests an option by the name that it has in another tool.
+		if text, _, found := strings.Cut(x.Message, " If you are really sure you want to use them"); found {
+			problems[i].Message = text + " --allow-dangerous-types permits it."
+		}
 		message := strings.ToLower(x.Message)
 		for _, m := range p.marks {
 			if p.position(m.node.Pos()) != x.Position {

@@ -1,6 +1,6 @@
 // Package generate makes the files that a project derives from its Go types and their markers:
-// DeepCopy code, CustomResourceDefinitions, a ClusterRole and webhook configurations. The
-// generators are those of sigs.k8s.io/controller-tools. This package adds the checks that they
+// DeepCopy code, apply configurations, CustomResourceDefinitions, a ClusterRole and webhook
+// configurations. The generators are those of sigs.k8s.io/controller-tools and k8s.io/code-generator. This package adds the checks that they
 // lack, and writes either all files or none.
 //
 //	Go files ──load──► packages ──markers──► every marker, parsed and placed ──┐
@@ -46,6 +46,19 @@ type Options struct {
 	// MaxDescription bounds the descriptions in CRDs, in characters. A longer one is cut at the end
 	// of a sentence, if there is one. Zero omits descriptions; nil and negative keep them whole.
 	MaxDescription *int
+	// EmbeddedObjectMeta has the fields of an ObjectMeta that is inside of a spec in CRDs. Otherwise
+	// the API server drops them.
+	EmbeddedObjectMeta bool
+	// DangerousTypes allows floats in CRDs.
+	DangerousTypes bool
+	// RoleNamespace has markers of permissions without a namespace make a Role in this one, and no
+	// ClusterRole. The API server then calls webhooks for objects of this namespace only. Default:
+	// a ClusterRole.
+	RoleNamespace string
+	// HookNamespace is the namespace of the program. The API server calls no webhook of a kind of
+	// Kubernetes for objects of this namespace and of kube-system, so that the program can always
+	// be started. Default: it calls them for all namespaces.
+	HookNamespace string
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -77,7 +90,7 @@ func (o Options) abs(p string) string {
 	return filepath.Join(o.Dir, p)
 }
 
-// Code plans the DeepCopy code of all packages with the markers for it. It writes nothing. The
+// Code plans the DeepCopy code and the apply configurations of all packages with the markers for it. It writes nothing. The
 // error is a [Problems] if the project's code or markers are wrong.
 func Code(ctx context.Context, o Options) (*Plan, error) {
 	p, err := open(ctx, o)
@@ -88,6 +101,11 @@ func Code(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	applied, err := p.applyConfigurations()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(code, applied)
 	plan := p.newPlan()
 	for _, path := range slices.Sorted(maps.Keys(code)) {
 		if err := plan.add(path, code[path]); err != nil {
@@ -144,7 +162,7 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 	rbacDir := filepath.Join(dir, "rbac")
 	if role == nil && p.whole {
 		if _, err := os.Stat(rbacDir); err == nil {
-			if role, err = emptyRole(p.RoleName); err != nil {
+			if role, err = p.emptyRole(); err != nil {
 				return nil, err
 			}
 		}

@@ -43,11 +43,14 @@ func newRegistry() (*markers.Registry, error) {
 			return nil, err
 		}
 	}
+	if err := defineApply(r); err != nil {
+		return nil, err
+	}
 	return r, r.Define(conversionMarker, markers.DescribesType, conversion(""))
 }
 
 // others are prefixes of markers for other tools.
-var others = []string{"kubebuilder:scaffold", "kubebuilder:docs-gen", "kubebuilder:ac", "flyball:scaffold"}
+var others = []string{"kubebuilder:scaffold", "kubebuilder:docs-gen", "flyball:scaffold"}
 
 var targets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 

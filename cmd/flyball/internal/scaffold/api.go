@@ -57,6 +57,11 @@ type NewAPI struct {
 	Namespaced *bool
 	// Resource says whether to make the type, and Controller whether to make the controller.
 	Resource, Controller bool
+	// Chosen says that Resource is no default. A kind with the name of one of Kubernetes is made only
+	// then.
+	Chosen bool
+	// External says where a kind comes from that others define.
+	External NewExternal
 }
 
 // ErrNothing says that the flags of a command exclude everything.
@@ -73,7 +78,7 @@ func (e *NoAPIError) Error() string {
 type NoKindError struct{ Group, Kind string }
 
 func (e *NoKindError) Error() string {
-	return fmt.Sprintf("the project has no %s in %s: the controller of a kind that others define is written by hand, and added in cmd/main.go after setup.Add", e.Kind, e.Group)
+	return fmt.Sprintf("the project has no %s in %s: for a kind that others define, give the package of its Go type by --external-api-path", e.Kind, e.Group)
 }
 
 // APIExistsError says that the project has an API already.
@@ -88,7 +93,15 @@ func (n *NewAPI) Check() error {
 	if !n.Resource && !n.Controller {
 		return ErrNothing
 	}
-	err := errors.Join(checkGroup(n.Group, ""), checkVersion(n.Version), checkKind(n.Kind))
+	if n.Resource && n.External != (NewExternal{}) {
+		return errors.New("--external-api-path is for a kind that others define: give --resource=false")
+	}
+	var err error
+	if n.Resource {
+		err = errors.Join(checkGroup(n.Group, ""), checkVersion(n.Version), checkKind(n.Kind))
+	} else {
+		err = n.External.checkNames(n.Group, n.Version, n.Kind)
+	}
 	if n.Plural != "" {
 		err = errors.Join(err, checkPlural(n.Plural))
 	}
@@ -107,10 +120,25 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 	defer s.drop()
 	p := old.clone()
 	a := p.find(n.Group, n.Kind)
+	if !n.Resource && a == nil {
+		if a, err = n.External.external(n.Group, n.Version, n.Kind, n.Plural, n.Namespaced); err == nil && a != nil {
+			a, err = s.adopt(ctx, p, a, n.External)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if n.Resource && !n.Chosen && a == nil {
+		if known, _ := builtin(n.Group, n.Version, n.Kind); known != nil {
+			return nil, &BuiltinKindError{Kind: n.Kind, Group: n.Group, Version: n.Version, Own: p.FullGroup(n.Group)}
+		}
+	}
 	n.complete(a)
 	switch {
 	case !n.Resource && a == nil:
 		return nil, &NoKindError{n.Group, n.Kind}
+	case n.Resource && a != nil && a.External != nil:
+		return nil, fmt.Errorf("%s in %s is a kind that others define: a version of it cannot be made", n.Kind, n.Group)
 	case !n.Resource && a.find(n.Version) == nil:
 		return nil, &NoAPIError{n.Group, n.Version, n.Kind}
 	case !n.Resource && a.Controller:
@@ -141,6 +169,31 @@ func CreateAPI(ctx context.Context, o Options, n NewAPI) (*Result, error) {
 		return nil, err
 	}
 	return s.finish(ctx)
+}
+
+// BuiltinKindError says that Kubernetes has a kind that is to be made.
+type BuiltinKindError struct{ Group, Version, Kind, Own string }
+
+func (e *BuiltinKindError) Error() string {
+	return fmt.Sprintf("%s in %s/%s is a kind of Kubernetes: give --resource=false for a controller of it, or --resource to make a kind of your own with that name in %s", e.Kind, e.Group, e.Version, e.Own)
+}
+
+// adopt adds a kind that others define to the project, and its module to go.mod.
+func (s *step) adopt(ctx context.Context, p *Project, a *API, n NewExternal) (*API, error) {
+	if old := p.find(a.Group, a.Kind); old != nil { // the group has several names
+		return old, nil
+	}
+	if err := p.checkAPI(a); err != nil {
+		return nil, err
+	}
+	p.APIs = append(p.APIs, *a)
+	if n.Module != "" {
+		s.get = append(s.get, n.Module)
+	}
+	if !a.InScheme() {
+		s.notes = append(s.notes, fmt.Sprintf("The tests of the project need the CRD of %s: save it in config/crd/external. It is not deployed: its own program brings it.", a.Kind))
+	}
+	return p.find(a.Group, a.Kind), nil
 }
 
 // complete fills in the defaults, for a kind that may exist.
@@ -178,17 +231,32 @@ func apiFile(a *API, version, suffix string) string {
 }
 
 func (s *step) sample(sc scene) error {
-	name := fmt.Sprintf("config/samples/%s_%s_%s.yaml", sc.API.Group, sc.Version.Name, strings.ToLower(sc.API.Kind))
-	return s.create(name, "api/sample.yaml", sc)
+	return s.create(sampleFile(sc.API, sc.Version.Name), "api/sample.yaml", sc)
+}
+
+func sampleFile(a *API, version string) string {
+	return fmt.Sprintf("config/samples/%s_%s_%s.yaml", a.Group, version, strings.ToLower(a.Kind))
 }
 
 func (s *step) controller(p *Project, a *API, version string) error {
 	sc := scene{Project: p, API: a, Version: a.find(version)}
-	stem := "internal/controller/" + strings.ToLower(p.ControllerName(a))
-	return errors.Join(
-		s.create(stem+"_controller.go", "api/controller.go", sc),
-		s.create(stem+"_controller_test.go", "api/controller_test.go", sc),
-	)
+	var all error
+	for _, f := range p.controllerFiles(a) {
+		all = errors.Join(all, s.create(f.name, f.template, sc))
+	}
+	return all
+}
+
+// madeFile is a file that is made once.
+type madeFile struct{ name, template string }
+
+// controllerFiles returns the files of a kind's controller.
+func (p *Project) controllerFiles(a *API) []madeFile {
+	stem, from := "internal/controller/"+strings.ToLower(p.ControllerName(a))+"_controller", "api/controller"
+	if a.External != nil {
+		from = "external/controller"
+	}
+	return []madeFile{{stem + ".go", from + ".go"}, {stem + "_test.go", from + "_test.go"}}
 }
 
 // newVersion makes another version of a kind as a copy of the hub.

@@ -29,6 +29,9 @@ func unbuilt(dir string) Options {
 func golden(t *testing.T, name, dir string, r *Result) {
 	t.Helper()
 	got := &txtar.Archive{}
+	for _, f := range r.Removed {
+		got.Comment = append(got.Comment, "removed "+f+"\n"...)
+	}
 	for _, f := range r.Files {
 		data, err := os.ReadFile(filepath.Join(dir, f))
 		if err != nil {
@@ -55,7 +58,7 @@ func golden(t *testing.T, name, dir string, r *Result) {
 }
 
 func contents(a *txtar.Archive) map[string]string {
-	out := map[string]string{}
+	out := map[string]string{"": string(a.Comment)}
 	for _, f := range a.Files {
 		out[f.Name] = string(f.Data)
 	}
@@ -84,6 +87,20 @@ func TestGolden(t *testing.T) {
 		}},
 		{"same-kind", func() (*Result, error) {
 			return CreateAPI(t.Context(), o, NewAPI{Group: "back-office", Version: "v1", Kind: "Order", Namespaced: new(false), Resource: true, Controller: true})
+		}},
+		{"external", func() (*Result, error) {
+			return CreateAPI(t.Context(), o, NewAPI{Group: "apps", Version: "v1", Kind: "Deployment", Controller: true})
+		}},
+		{"external-webhook", func() (*Result, error) {
+			return CreateWebhook(t.Context(), o, NewWebhook{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Validation: true})
+		}},
+		{"delete", func() (*Result, error) {
+			return DeleteAPI(t.Context(), o, Removal{Group: "back-office", Version: "v1", Kind: "Order"})
+		}},
+		{"edit", func() (*Result, error) {
+			return Edit(t.Context(), o, func(f *Features) {
+				*f = Features{Namespaced: true, CertManager: true, NetworkPolicy: true, Prometheus: true, AllowDangerousTypes: true}
+			})
 		}},
 	} {
 		r, err := step.make()

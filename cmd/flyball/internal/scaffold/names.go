@@ -116,4 +116,4 @@ func nameOf(mod string) string {
 }
 
 // alias returns a group as part of a Go name.
-func alias(group string) string { return strings.ReplaceAll(group, "-", "") }
+func alias(group string) string { return strings.NewReplacer("-", "", ".", "").Replace(group) }

@@ -28,18 +28,40 @@ type Project struct {
 	// Domain is the suffix of every API group.
 	Domain string `yaml:"domain"`
 	// Module is the path of the Go module.
-	Module string `yaml:"module"`
+	Module   string `yaml:"module"`
+	Features `yaml:",inline"`
 	// APIs are in the order of their creation.
 	APIs []API `yaml:"apis,omitempty"`
 }
 
+// Features are the parts of a project that can be switched on and off.
+type Features struct {
+	// Namespaced has the program watch the namespace that it runs in, with Roles instead of
+	// ClusterRoles.
+	Namespaced bool `yaml:"namespaced,omitempty"`
+	// CertManager has cert-manager make the certificate of the webhooks, not the program.
+	CertManager bool `yaml:"certManager,omitempty"`
+	// NetworkPolicy restricts who reaches the program.
+	NetworkPolicy bool `yaml:"networkPolicy,omitempty"`
+	// Prometheus adds a ServiceMonitor for the metrics.
+	Prometheus bool `yaml:"prometheus,omitempty"`
+	// GenerateEmbeddedObjectMeta and AllowDangerousTypes are options of the CRDs.
+	GenerateEmbeddedObjectMeta bool `yaml:"generateEmbeddedObjectMeta,omitempty"`
+	AllowDangerousTypes        bool `yaml:"allowDangerousTypes,omitempty"`
+}
+
 // API is one kind with all its versions.
 type API struct {
-	// Group is the group without the domain.
+	// Group is the group without the domain. For a kind that others define it is a short name.
 	Group      string `yaml:"group"`
 	Kind       string `yaml:"kind"`
 	Plural     string `yaml:"plural"`
 	Namespaced bool   `yaml:"namespaced"`
+	// External is set for a kind that others define, which has one version here.
+	External *External `yaml:"external,omitempty"`
+	// Name is the kind's name in internal/controller and internal/webhook. Empty means what
+	// ControllerName derives.
+	Name string `yaml:"name,omitempty"`
 	// Controller says whether the project has a controller for the kind.
 	Controller bool `yaml:"controller,omitempty"`
 	// Hub is the stored version. The others convert through it.
@@ -47,6 +69,14 @@ type API struct {
 	// Conversion says whether a webhook converts between the versions.
 	Conversion bool      `yaml:"conversion,omitempty"`
 	Versions   []Version `yaml:"versions"`
+}
+
+// External says where the Go type of a kind that others define comes from.
+type External struct {
+	// Path is the import path of its package.
+	Path string `yaml:"path"`
+	// Group is the whole name of the API group. It is empty for the core group.
+	Group string `yaml:"apiGroup,omitempty"`
 }
 
 // Version is one version of a kind.
@@ -154,8 +184,11 @@ func parse(data []byte) (*Project, error) {
 
 // checkAPI returns the error of an API that is to follow those of the project.
 func (p *Project) checkAPI(a *API) error {
-	if err := errors.Join(checkGroup(a.Group, p.Domain), checkKind(a.Kind), checkPlural(a.Plural)); err != nil {
+	if err := errors.Join(p.checkGroupOf(a), checkKind(a.Kind), checkPlural(a.Plural)); err != nil {
 		return err
+	}
+	if p.Namespaced && !a.Namespaced {
+		return &ScopeError{Kind: a.Kind}
 	}
 	if len(a.Versions) == 0 {
 		return fmt.Errorf("%s has no versions", a.Kind)
@@ -175,13 +208,15 @@ func (p *Project) checkAPI(a *API) error {
 	}
 	for _, b := range p.APIs {
 		switch {
+		case a.Group == b.Group && p.GroupOf(a) != p.GroupOf(&b):
+			return fmt.Errorf("the group %s is %s in this project, not %s", a.Group, groupName(p.GroupOf(&b)), groupName(p.GroupOf(a)))
 		case a.Group == b.Group && a.Kind == b.Kind:
 			return fmt.Errorf("the group %s has the kind %s already", a.Group, a.Kind)
 		case a.Group == b.Group && a.Plural == b.Plural:
 			return fmt.Errorf("the group %s has %s already, of the kind %s", a.Group, a.Plural, b.Kind)
 		case a.Group != b.Group && alias(a.Group) == alias(b.Group):
 			return fmt.Errorf("the groups %s and %s have the same name in Go, %s", a.Group, b.Group, alias(a.Group))
-		case a.Group == b.Group:
+		case a.Group == b.Group && a.External == nil:
 			for _, name := range identifiers(a.Kind) {
 				if slices.Contains(identifiers(b.Kind), name) {
 					return fmt.Errorf("the kinds %s and %s both need the Go name %s", a.Kind, b.Kind, name)
@@ -237,6 +272,10 @@ func (p *Project) clone() *Project {
 	c.APIs = slices.Clone(p.APIs)
 	for i := range c.APIs {
 		c.APIs[i].Versions = slices.Clone(c.APIs[i].Versions)
+		if e := c.APIs[i].External; e != nil {
+			own := *e
+			c.APIs[i].External = &own
+		}
 	}
 	return &c
 }
@@ -254,6 +293,9 @@ func (a *API) find(version string) *Version {
 // ControllerName returns the Go name of a kind's controller: the kind, prefixed by the group if an
 // earlier API has a controller with that name.
 func (p *Project) ControllerName(a *API) string {
+	if a.Name != "" {
+		return a.Name
+	}
 	for i := range p.APIs {
 		b := &p.APIs[i]
 		if b.Group == a.Group && b.Kind == a.Kind {
@@ -271,6 +313,8 @@ func (p *Project) ControllerName(a *API) string {
 // Package is one API package of the project.
 type Package struct {
 	Group, Version string
+	// Path is the import path of a package of others.
+	Path string
 	// Kinds are the kinds of the package, in the order of the project.
 	Kinds []string
 }
@@ -278,7 +322,7 @@ type Package struct {
 // Packages returns the API packages in the order of their creation.
 func (p *Project) Packages() []Package {
 	var out []Package
-	for _, a := range p.APIs {
+	for _, a := range p.OwnAPIs() {
 		for _, v := range a.Versions {
 			i := slices.IndexFunc(out, func(x Package) bool { return x.Group == a.Group && x.Version == v.Name })
 			if i < 0 {

@@ -37,6 +37,7 @@ type scene struct {
 var functions = template.FuncMap{
 	"lower": strings.ToLower,
 	"alias": alias,
+	"list":  func(all ...string) []string { return all },
 	"dashed": func(s string) string {
 		return strings.ReplaceAll(s, ".", "-")
 	},
@@ -85,7 +86,31 @@ func (p *Project) FullGroup(group string) string { return group + "." + p.Domain
 
 // WebhookPath returns the path of a kind's admission webhook. verb is "mutate" or "validate".
 func (s scene) WebhookPath(verb string) string {
-	return "/" + verb + "-" + strings.ReplaceAll(s.FullGroup(s.API.Group), ".", "-") + "-" + s.Version.Name + "-" + strings.ToLower(s.API.Kind)
+	return "/" + verb + "-" + strings.ReplaceAll(s.GroupOf(s.API), ".", "-") + "-" + s.Version.Name + "-" + strings.ToLower(s.API.Kind)
+}
+
+// RuleGroup returns the kind's API group as markers have it.
+func (s scene) RuleGroup() string {
+	if group := s.GroupOf(s.API); group != "" {
+		return group
+	}
+	return `""`
+}
+
+// Import is the name of the package of a kind that others define, and Path its import path.
+func (s scene) Import() string { return alias(s.API.Group) + s.Version.Name }
+
+// HookName returns the name of a webhook for a kind that others define. prefix is "m" or "v".
+func (s scene) HookName(prefix string) string {
+	return prefix + strings.ToLower(s.API.Kind) + "-" + s.Version.Name + "." + s.API.Group + "." + s.Domain
+}
+
+// UsesCertManager reports whether cert-manager makes a certificate.
+func (p *Project) UsesCertManager() bool { return p.CertManager && p.HasWebhooks() }
+
+// HasExternalWebhooks reports whether a webhook decides on kinds that others define.
+func (p *Project) HasExternalWebhooks() bool {
+	return p.any(func(a *API, v *Version) bool { return a.External != nil && (v.Defaulting || v.Validation) })
 }
 
 // HasWebhooks reports whether the API server calls the project.

@@ -113,6 +113,18 @@ func (s *stage) write(name string, data []byte) error {
 	return os.WriteFile(file, data, 0o666)
 }
 
+// remove removes a file from the copy. It need not exist.
+func (s *stage) remove(name string) error {
+	real, err := s.links.real(name)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(real))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // commit copies the changed files to the project and returns their names, sorted. If that fails
 // halfway, it reverts its changes.
 func (s *stage) commit() (changed []string, err error) {
@@ -197,6 +209,25 @@ func (s *stage) put(all []Change) (err error) {
 	return nil
 }
 
+// removed returns those files that are no longer in the project, and removes their folders as far as
+// they are empty.
+func (s *stage) removed(files []string) (gone []string) {
+	for _, name := range files {
+		if _, err := os.Lstat(filepath.Join(s.project, filepath.FromSlash(name))); errors.Is(err, fs.ErrNotExist) {
+			gone = append(gone, name)
+			s.prune(path.Dir(name))
+		}
+	}
+	return gone
+}
+
+// prune removes a folder of the project and its parents, as far as they are empty.
+func (s *stage) prune(dir string) {
+	for dir != "." && os.Remove(filepath.Join(s.project, filepath.FromSlash(dir))) == nil {
+		dir = path.Dir(dir)
+	}
+}
+
 // unchanged checks that the files to be replaced have not changed meanwhile.
 func (s *stage) unchanged(all []Change) error {
 	for _, c := range all {
@@ -261,7 +292,7 @@ func removeAll(names []string) error {
 }
 
 // readTree reads the regular files below dir, by their names with slashes, and the links. It skips
-// hidden folders, bin and nested modules. A missing folder counts as empty.
+// hidden folders but .github, bin and nested modules. A missing folder counts as empty.
 func readTree(dir string) (map[string][]byte, links, error) {
 	out, folders, found := map[string][]byte{}, map[string]bool{}, []string{}
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -279,7 +310,7 @@ func readTree(dir string) (map[string][]byte, links, error) {
 		switch {
 		case d.IsDir():
 			_, err := os.Stat(filepath.Join(file, "go.mod"))
-			if file != dir && (err == nil || strings.HasPrefix(d.Name(), ".") || name == "bin") {
+			if file != dir && (err == nil || strings.HasPrefix(d.Name(), ".") && name != ".github" || name == "bin") {
 				return fs.SkipDir
 			}
 			folders[name] = true

@@ -69,6 +69,9 @@ func (t *typesSource) foreign() []string {
 
 var hubMarkers = regexp.MustCompile(`(?m)^[ \t]*//[ \t]*\+(kubebuilder:storageversion|flyball:conversion=webhook)[ \t]*\n`)
 
+// conversionLine is the line of the marker.
+var conversionLine = regexp.MustCompile(`(?m)^[ \t]*// ?\+flyball:conversion=webhook[ \t]*\n`)
+
 // copyTo returns the file for another version, which is not the stored one.
 func (t *typesSource) copyTo(version string) ([]byte, error) {
 	if f := t.foreign(); len(f) > 0 {
@@ -243,27 +246,36 @@ func (t *typesSource) withConversion(kind string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: there is no declaration of type %s alone, to which the marker %s would go", t.name, kind, conversionMarker)
 }
 
-// conversion makes the functions between a spoke and the hub. They copy, while both have the same
-// fields.
-func (s *step) conversion(sc scene, t *typesSource) error {
+// convert returns the file of the functions between a spoke and the hub. They copy, while both have
+// the same fields.
+func (t *typesSource) convert(sc scene) ([]byte, error) {
 	kind := sc.API.Kind
 	var funcs [2]string
 	var err error
 	if sc.ToHub, funcs[0], err = t.copyKind(kind, "s", "", "h", "hub.", "ToHub"); err != nil {
-		return err
+		return nil, err
 	}
 	if sc.FromHub, funcs[1], err = t.copyKind(kind, "h", "hub.", "s", "", "FromHub"); err != nil {
-		return err
+		return nil, err
 	}
 	sc.Functions = funcs[0] + funcs[1]
-	marked, err := t.withConversion(kind)
+	return render("api/conversion.go", sc)
+}
+
+// conversion makes the functions between a spoke and the hub.
+func (s *step) conversion(sc scene, t *typesSource) error {
+	made, err := t.convert(sc)
+	if err != nil {
+		return err
+	}
+	marked, err := t.withConversion(sc.API.Kind)
 	if err != nil {
 		return err
 	}
 	if err := s.write(t.name, marked); err != nil {
 		return err
 	}
-	if err := s.create(apiFile(sc.API, sc.Version.Name, "conversion.go"), "api/conversion.go", sc); err != nil {
+	if err := s.add(apiFile(sc.API, sc.Version.Name, "conversion.go"), made); err != nil {
 		return err
 	}
 	return s.create(apiFile(sc.API, sc.Version.Name, "conversion_test.go"), "api/conversion_test.go", sc)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // NewWebhook configures the new webhooks of an API.
@@ -13,6 +14,8 @@ type NewWebhook struct {
 	Defaulting, Validation, Conversion bool
 	// Spokes are versions of the kind to make along with the conversion webhook.
 	Spokes []string
+	// External says where a kind comes from that others define.
+	External NewExternal
 }
 
 // ErrNoWebhook says that the flags of a command exclude every webhook.
@@ -22,6 +25,9 @@ var ErrNoWebhook = errors.New("nothing is to be made: give --defaulting, --valid
 func (n *NewWebhook) Check() error {
 	if !n.Defaulting && !n.Validation && !n.Conversion {
 		return ErrNoWebhook
+	}
+	if n.Conversion && n.External != (NewExternal{}) {
+		return errors.New("--conversion is for kinds of the project, whose versions it knows")
 	}
 	if len(n.Spokes) > 0 && !n.Conversion {
 		return errors.New("--spoke is for --conversion")
@@ -37,7 +43,7 @@ func (n *NewWebhook) Check() error {
 			return fmt.Errorf("--spoke: %w", err)
 		}
 	}
-	return errors.Join(checkGroup(n.Group, ""), checkVersion(n.Version), checkKind(n.Kind))
+	return n.External.checkNames(n.Group, n.Version, n.Kind)
 }
 
 // CreateWebhook adds webhooks to an API of the project.
@@ -52,6 +58,17 @@ func CreateWebhook(ctx context.Context, o Options, n NewWebhook) (*Result, error
 	defer s.drop()
 	p := old.clone()
 	a := p.find(n.Group, n.Kind)
+	if a == nil {
+		if a, err = n.External.external(n.Group, n.Version, n.Kind, "", nil); err == nil && a != nil {
+			a, err = s.adopt(ctx, p, a, n.External)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if a != nil && a.External != nil && n.Conversion {
+		return nil, fmt.Errorf("--conversion: %s in %s is a kind that others define, and convert", n.Kind, n.Group)
+	}
 	if a == nil || a.find(n.Version) == nil {
 		return nil, &NoAPIError{n.Group, n.Version, n.Kind}
 	}
@@ -89,17 +106,27 @@ func (s *step) admission(p *Project, a *API, v *Version, n NewWebhook) error {
 	v.Defaulting, v.Validation = v.Defaulting || n.Defaulting, v.Validation || n.Validation
 	sc := scene{Project: p, API: a, Version: v}
 	var err error
-	if n.Defaulting {
-		err = errors.Join(
-			s.create(apiFile(a, v.Name, "defaulting.go"), "api/defaulting.go", sc),
-			s.create(apiFile(a, v.Name, "defaulting_test.go"), "api/defaulting_test.go", sc))
-	}
-	if n.Validation {
-		err = errors.Join(err,
-			s.create(apiFile(a, v.Name, "validation.go"), "api/validation.go", sc),
-			s.create(apiFile(a, v.Name, "validation_test.go"), "api/validation_test.go", sc))
+	for _, f := range p.admissionFiles(a, v.Name, n.Defaulting, n.Validation) {
+		err = errors.Join(err, s.create(f.name, f.template, sc))
 	}
 	return err
+}
+
+// admissionFiles returns the files of a kind's admission webhooks.
+func (p *Project) admissionFiles(a *API, version string, defaulting, validation bool) (out []madeFile) {
+	stem, from := strings.TrimSuffix(apiFile(a, version, ""), "_"), "api/"
+	if a.External != nil {
+		stem, from = "internal/webhook/"+strings.ToLower(p.ControllerName(a)), "external/"
+	}
+	for _, x := range []struct {
+		what string
+		made bool
+	}{{"defaulting", defaulting}, {"validation", validation}} {
+		if x.made {
+			out = append(out, madeFile{stem + "_" + x.what + ".go", from + x.what + ".go"}, madeFile{stem + "_" + x.what + "_test.go", from + x.what + "_test.go"})
+		}
+	}
+	return out
 }
 
 // converting makes the conversion webhook of a kind, between all its versions.

@@ -15,6 +15,10 @@ import (
 	"github.com/flyball-io/flyball/examples/guestbook/internal/controller"
 )
 
+// Namespaced says whether the program watches one namespace only (--namespaces, which config/options sets), and
+// has Roles in the place of ClusterRoles.
+const Namespaced = false
+
 // Options are those of the manager: the kinds that it knows, and which definitions have
 // to trust the certificate that it makes for its webhooks. Which webhook configurations have to,
 // its flags say: config/webhook sets them.
