@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/flyball-io/flyball/controller"
 )
@@ -28,7 +29,7 @@ func (m *Manager) Add(phase Phase, name string, run func(context.Context) error)
 
 // AddController runs a controller in the phase [Lead], or in [Always] if its EveryReplica is true.
 // controller.New calls it. It is [Manager.Add] with three things beside: a check in [Manager.Ready], the
-// metrics, and, with Options.Leader, the kinds of the controller in the caches of standbys.
+// metrics, and, with Options.Leader, the kinds of the controller in the caches of standbys, of all clusters.
 //
 // The errors are those of Add, and a *metrics.TakenError for a name that is another controller's in the
 // metrics.
@@ -46,12 +47,17 @@ func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 	}
 	all := closers{closer(m.changed), added}
 	if phase == Lead && m.elector != nil {
-		s := &standby{kinds: c.Kinds, cache: m.cache, logger: m.logger}
-		warm, err := m.life.add(Always, c.Name()+" on standby", s.Run)
-		if err != nil {
-			return nil, errors.Join(err, added.Close())
+		for _, at := range m.allClusters() {
+			s := &standby{cluster: at, controller: c}
+			if at != m {
+				s.in = at
+			}
+			warm, err := m.life.add(Always, strings.TrimSuffix(c.Name()+" on standby in "+at.cluster, " in "), s.Run)
+			if err != nil {
+				return nil, errors.Join(err, all.Close())
+			}
+			all = append(all, warm)
 		}
-		all = append(all, warm)
 	}
 	all = append(all, m.checked(c))
 	m.changed()

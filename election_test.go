@@ -159,7 +159,7 @@ func TestEditedLeaseStopsTheLeader(t *testing.T) {
 	}
 }
 
-// Metrics beyond loopback are served to users whom the API server allows /metrics.
+// Metrics and pages beyond loopback are served to users whom the API server allows the path.
 func TestMetricsAreAuthorized(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)
@@ -173,7 +173,7 @@ func TestMetricsAreAuthorized(t *testing.T) {
 	for _, o := range []object.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reader"}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "stranger"}},
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ns}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ns}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics", "/orders/*"}, Verbs: []string{"get"}}}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ns},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "reader"}}},
 	} {
@@ -181,15 +181,26 @@ func TestMetricsAreAuthorized(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, path := range []string{"/orders/", "/prices"} {
+		if err := m.HandlePage(path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
+			t.Fatal(err)
+		}
+	}
 	up(t, m)
 	at := m.Addrs().Metrics.String()
-	url := "https://127.0.0.1" + at[strings.LastIndex(at, ":"):] + "/metrics"
+	url := "https://127.0.0.1" + at[strings.LastIndex(at, ":"):]
 	for who, want := range map[string]int{"": http.StatusUnauthorized, "reader": http.StatusOK, "stranger": http.StatusForbidden} {
 		token := ""
 		if who != "" {
 			token = tokenOf(t, m, object.Key{Namespace: ns, Name: who})
 		}
-		eventually(t, "the API server knows the role", func() bool { return asks(t, url, token) == want })
+		eventually(t, "the API server knows the role", func() bool { return asks(t, url+"/metrics", token) == want })
+		if got := asks(t, url+"/orders/7", token); got != want {
+			t.Errorf("%q asks for an allowed page: %d, want %d", who, got, want)
+		}
+		if got := asks(t, url+"/prices", token); got == http.StatusOK {
+			t.Errorf("%q gets a page that nobody is allowed", who)
+		}
 	}
 }
 

@@ -50,16 +50,18 @@ func (m *Manager) excusedKinds(now time.Time) map[schema.GroupKind]bool {
 }
 
 // whyExcused is why a controller that is not in order is excused, empty if it is not. It is excused while it
-// waits for excused kinds, and while its sources fail in a program that serves webhooks. Whatever else it
-// waits for fails a check of its own.
+// waits for excused kinds. In a program that serves webhooks it is also excused while its sources fail, or
+// wait for a further cluster. Whatever else it waits for fails a check of its own.
 func (m *Manager) whyExcused(c controller.Interface, s controller.State, excused map[schema.GroupKind]bool) string {
-	if _, fails := errors.AsType[*controller.FailingError](s.Err); fails && m.servesWebhooks() {
+	_, fails := errors.AsType[*controller.FailingError](s.Err)
+	_, elsewhere := errors.AsType[*clusterError](s.Err)
+	if (fails || elsewhere) && m.servesWebhooks() {
 		return whyWebhooks
 	}
 	if len(excused) == 0 || s.Phase != controller.Syncing {
 		return ""
 	}
-	if slices.ContainsFunc(c.Kinds(), func(o object.Object) bool {
+	if slices.ContainsFunc(c.Kinds(nil), func(o object.Object) bool {
 		kind, err := object.KindOf(m.Scheme(), o)
 		return err == nil && excused[kind.GroupKind()]
 	}) {

@@ -26,6 +26,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 
 	flags.StringVar(&o.Metrics.Addr, "metrics-addr", o.Metrics.Addr, "`host:port` of the metrics, such as :8443; beyond loopback with TLS, and only for users whom the API server allows /metrics (empty: off)")
 	flags.StringVar(&o.Metrics.CertDir, "metrics-cert-dir", o.Metrics.CertDir, "`folder` with tls.crt and tls.key of the metrics (empty: a self-signed certificate)")
+	flags.StringVar(&o.Metrics.ClientCA, "metrics-client-ca", o.Metrics.ClientCA, "`file` with the authorities of client certificates, one of which each reader of the metrics must have (empty: none)")
 	flags.BoolVar(&o.Metrics.Insecure, "metrics-insecure", o.Metrics.Insecure, "serve the metrics to everybody, over plain HTTP")
 	flags.BoolVar(&o.Debug, "debug", o.Debug, "serve profiles and other pages below /debug/, beside the metrics")
 	flags.StringVar(&o.Probes.Addr, "probe-addr", o.Probes.Addr, "`host:port` of /healthz, /livez and /readyz, such as :8081 (empty: off)")
@@ -34,6 +35,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 
 	flags.StringVar(&o.Webhooks.Addr, "webhook-addr", o.Webhooks.Addr, "`host:port` of the webhooks, such as :9443 (empty: off)")
 	flags.StringVar(&o.Webhooks.CertDir, "webhook-cert-dir", o.Webhooks.CertDir, "`folder` with tls.crt and tls.key of the webhooks (empty: the program makes and rotates them, and keeps them in a Secret)")
+	flags.StringVar(&o.Webhooks.ClientCA, "webhook-client-ca", o.Webhooks.ClientCA, "`file` with the authorities of client certificates, one of which the API server must have (empty: none)")
 	flags.DurationVar(&o.Webhooks.Drain, "webhook-drain", o.Webhooks.Drain, "`time` for which the webhooks are served after the program was told to stop (0: 5s, none on loopback; negative: none)")
 	flags.Var((*byteCount)(&o.Webhooks.Memory), "webhook-memory", "`bytes`, such as 64Mi, for the bodies of all requests to webhooks together (0: a quarter of the memory limit; negative: no bound)")
 	managed := &o.Webhooks.Managed

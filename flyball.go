@@ -18,7 +18,8 @@
 // Each [Phase] has a bound on its stop. Webhooks beyond loopback are served for a while after the stop, and
 // the caches with them; see Webhooks.Drain.
 //
-// A program may have several managers, also for several clusters. Each may run again after it stopped.
+// A program may have several managers, and a manager several clusters; see [Manager.Cluster]. It may run again
+// after it stopped.
 package flyball
 
 import (
@@ -48,6 +49,8 @@ import (
 // Manager runs the controllers of a program, and holds the clients, the cache and the servers that they
 // share. All methods may be called from any goroutine.
 type Manager struct {
+	*program
+	cluster  string // the name of a further cluster; empty: that of the program
 	o        Options
 	logger   *slog.Logger
 	bare     *client.Live // for the manager itself: no fence, no rate limit
@@ -57,10 +60,15 @@ type Manager struct {
 	client   client.Client
 	unfenced client.Client
 	events   *event.Recorder
-	elector  *leader.Elector // nil: there is no election
 	metrics  *metrics.Metrics
+}
+
+// program is what the managers of several clusters share.
+type program struct {
+	elector  *leader.Elector // nil: there is no election
 	servers  servers
 	webhooks *webhooks
+	pageMux  *pathMux // beside the metrics
 	budget   *webhook.Budget
 	probes   probes
 
@@ -68,6 +76,7 @@ type Manager struct {
 
 	mu          sync.Mutex
 	controllers map[string]controller.Interface // by name
+	clusters    []*Manager                      // the first is that of the program
 }
 
 var (
@@ -83,17 +92,24 @@ func New(o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{
-		o: o, logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}),
-		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(),
+	m := &Manager{o: o, logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}), program: &program{
+		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), pageMux: newPathMux(),
 		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{},
-	}
+	}}
+	m.clusters = []*Manager{m}
 	if err := m.connect(); err != nil {
+		return nil, err
+	}
+	err = m.metrics.Registerer().Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "flyball_log_dropped_total", Help: "Log lines that were dropped while the log was blocked.",
+	}, func() float64 { return float64(logguard.Dropped(m.logger)) }))
+	if err != nil {
 		return nil, err
 	}
 	if err := m.elect(); err != nil {
 		return nil, err
 	}
+	m.newClients()
 	if err := m.newProbes(); err != nil {
 		return nil, err
 	}
@@ -126,26 +142,27 @@ func (m *Manager) connect() (err error) {
 	// The lease and the events do not wait behind the writes of reconcilers.
 	m.bare = m.paced.Limited(0, 0)
 	m.metrics.AddCache(m.cache.Watches)
-	err = m.metrics.Registerer().Register(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "flyball_log_dropped_total", Help: "Log lines that were dropped while the log was blocked.",
-	}, func() float64 { return float64(logguard.Dropped(m.logger)) }))
-	if err != nil {
-		return err
-	}
 	m.events, err = event.New(m.bare, event.Options{Controller: o.Name, Limits: o.Events, Logger: o.Logger})
 	if err != nil {
 		return err
 	}
 	m.metrics.AddEvents(m.events.Stats)
-	m.live = m.paced
 	return nil
 }
 
-// elect makes the clients of the program, fenced if there is an election, and the elector.
-func (m *Manager) elect() (err error) {
+// newClients makes the clients of the program, fenced if there is an election.
+func (m *Manager) newClients() {
 	onLive := both(both(m.metrics.LiveRead, m.logLiveReads()), m.o.OnLiveRead)
 	m.unfenced = &reads{Client: m.paced, live: m.paced, cache: m.cache, onLive: onLive}
-	m.client = m.unfenced
+	m.live, m.client = m.paced, m.unfenced
+	if m.elector != nil {
+		m.live = m.elector.Fenced(m.paced)
+		m.client = &reads{Client: m.live, live: m.live, cache: m.cache, onLive: onLive}
+	}
+}
+
+// elect makes the elector, if there is an election.
+func (m *Manager) elect() (err error) {
 	if m.o.Leader == nil {
 		return nil
 	}
@@ -159,8 +176,6 @@ func (m *Manager) elect() (err error) {
 		return badOption("Leader", err)
 	}
 	m.life.elect = m.elector.Run
-	m.live = m.elector.Fenced(m.paced)
-	m.client = &reads{Client: m.live, live: m.live, cache: m.cache, onLive: onLive}
 	_, err = m.metrics.AddLeader(o.Name, func() bool { return m.elector.State().Leading })
 	return err
 }

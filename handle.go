@@ -13,18 +13,33 @@ import (
 	"github.com/flyball-io/flyball/option"
 )
 
-// webhooks are the handlers of the webhook server.
-type webhooks struct {
+// pathMux has a handler for each of its paths.
+type pathMux struct {
 	mux *http.ServeMux
 
-	mu          sync.Mutex
-	paths       map[string]bool
+	mu    sync.Mutex
+	paths map[string]bool
+}
+
+func newPathMux() *pathMux { return &pathMux{mux: http.NewServeMux(), paths: map[string]bool{}} }
+
+// webhooks are the handlers of the webhook server.
+type webhooks struct {
+	*pathMux
 	converted   map[schema.GroupKind]bool
 	convertsAll bool // every custom kind
 }
 
 func newWebhooks() *webhooks {
-	return &webhooks{mux: http.NewServeMux(), paths: map[string]bool{}, converted: map[schema.GroupKind]bool{}}
+	return &webhooks{pathMux: newPathMux(), converted: map[schema.GroupKind]bool{}}
+}
+
+// HandlePage serves h at a path beside the metrics, such as "/orders", behind the same authorization; see
+// Options.Metrics. A role allows it as one of its nonResourceURLs. A path that ends with a slash stands for
+// all paths below. It may be called while the manager runs. Errors are those of [Manager.Handle]; /metrics is
+// taken, and with Options.Debug /debug/, but not the paths below it.
+func (m *Manager) HandlePage(path string, h http.Handler) error {
+	return badPath("HandlePage", path, m.pageMux.handle(path, strings.TrimSuffix(path, "/"), h))
 }
 
 // Handle serves h at a path of the webhook server, such as "/validate-shop-example-com-v1-order"; see
@@ -44,31 +59,47 @@ func (m *Manager) HandleConversion(path string, h http.Handler, kinds ...schema.
 }
 
 func (m *Manager) serveWebhook(path string, h http.Handler, convertsAll bool, converts []schema.GroupKind) error {
-	if err := m.webhooks.handle(path, h, convertsAll, converts); err != nil {
-		return &option.Error{Of: "flyball.Manager.Handle", Field: fmt.Sprintf("path %q", path), Err: err}
+	if err := m.webhooks.handle(path, path, h); err != nil {
+		return badPath("Handle", path, err)
 	}
+	m.webhooks.converting(convertsAll, converts)
 	m.metrics.Webhook(path)
 	return nil
 }
 
-func (w *webhooks) handle(path string, h http.Handler, convertsAll bool, converts []schema.GroupKind) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// badPath is the error for an argument of a method.
+func badPath(method, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &option.Error{Of: "flyball.Manager." + method, Field: fmt.Sprintf("path %q", path), Err: err}
+}
+
+// handle adds a handler. clean is what must be a valid path of path.
+func (p *pathMux) handle(path, clean string, h http.Handler) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
-	case !validPath(path):
+	case !validPath(clean):
 		return errors.New("a path is absolute, and has no pattern in it")
 	case h == nil:
 		return errors.New("handler is nil")
-	case w.paths[path]:
+	case p.paths[path]:
 		return errors.New("has a handler already")
 	}
-	w.paths[path] = true
-	w.convertsAll = w.convertsAll || convertsAll
-	for _, kind := range converts {
+	p.paths[path] = true
+	p.mux.Handle(path, h)
+	return nil
+}
+
+// converting records the kinds that a webhook converts.
+func (w *webhooks) converting(all bool, kinds []schema.GroupKind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.convertsAll = w.convertsAll || all
+	for _, kind := range kinds {
 		w.converted[kind] = true
 	}
-	w.mux.Handle(path, h)
-	return nil
 }
 
 // validPath reports whether a mux takes the path literally.

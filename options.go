@@ -53,7 +53,7 @@ type Options struct {
 	// [Manager.Unfenced]. An empty Name is that of Options, an empty Namespace that of the Pod, and an empty
 	// Logger is set. Nil: no election.
 	Leader *leader.Options
-	// Metrics serves /metrics and, with Debug, /debug/.
+	// Metrics serves /metrics, the pages of [Manager.HandlePage] and, with Debug, /debug/.
 	Metrics Endpoint
 	// Probes serves /healthz, /livez and /readyz. It talks plain HTTP unless CertDir is set, as kubelets ask.
 	// Its answers are bounded, and contain no credentials.
@@ -113,6 +113,19 @@ func (o Options) resolved() (Options, error) {
 	if o.Debug && o.Metrics.Addr == "" {
 		return o, badOption("Debug", errors.New("the pages are served beside the metrics: Options.Metrics.Addr is empty"))
 	}
+	if o.Leader != nil {
+		own := *o.Leader
+		if own.Name == "" {
+			own.Name = objectName(o.Name)
+		}
+		own.Logger = o.loggerOr(own.Logger)
+		o.Leader = &own
+	}
+	return o.connected()
+}
+
+// connected fills in the defaults of what belongs to one cluster.
+func (o Options) connected() (Options, error) {
 	if o.Config == nil {
 		cfg, err := client.Config(client.ConfigOptions{Kubeconfig: o.Kubeconfig, Context: o.Context})
 		if err != nil {
@@ -128,14 +141,6 @@ func (o Options) resolved() (Options, error) {
 	}
 	o.Client.Logger = o.loggerOr(o.Client.Logger)
 	o.Cache.Logger = o.loggerOr(o.Cache.Logger)
-	if o.Leader != nil {
-		own := *o.Leader
-		if own.Name == "" {
-			own.Name = objectName(o.Name)
-		}
-		own.Logger = o.loggerOr(own.Logger)
-		o.Leader = &own
-	}
 	return o, nil
 }
 

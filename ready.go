@@ -105,14 +105,17 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 //	certificate:SERVER       the certificate is valid, and can be renewed or reloaded
 //	cache:RESOURCE.GROUP     the kind has synced and follows the server; :NAMESPACE, :metadata or :2
 //	                         is appended where several watches need to be told apart
+//	cache:CLUSTER:…          the same for a cluster of [Manager.Cluster]
 //	controller:NAME          the sources of a controller that runs here have synced, and none of them
 //	                         has failed for five minutes; see controller.FailingError
 //
 // Some failures are excused, since API servers call the webhooks of ready replicas only; the verbose answer
 // names them. A kind that the webhooks of this program convert is excused while the API server cannot list
 // it: the list may need the conversion. A controller that waits for such a kind is excused, too. A refusal
-// for lack of permission is not excused; see [Manager.HandleConversion]. A controller whose sources fail is
-// excused if this program serves webhooks: they work without it. Failing reconciles do not affect readiness.
+// for lack of permission is not excused; see [Manager.HandleConversion]. Webhooks work without the sources of
+// controllers and without further clusters. So a program that serves webhooks excuses controllers whose sources
+// fail, kinds of a further cluster, and controllers that wait for one. Failing reconciles do not affect
+// readiness.
 //
 // The checks of caches and controllers come and go with them. A check that the program adds replaces one of
 // the same name. Excluding "caches" or "controllers" leaves out all checks of that sort. Over HTTP an answer is repeated
@@ -121,12 +124,33 @@ func (m *Manager) Ready() *probe.Set { return m.probes.ready }
 
 func (m *Manager) checkCaches(context.Context) map[string]error {
 	all, now := map[string]error{}, time.Now()
-	for name, w := range watchNames(m.cache.Watches()) {
-		err := checkWatch(w)
-		if err != nil && m.excused(w.Kind.GVK.GroupKind(), w.State, now) {
+	for name, w := range m.watches() {
+		err := checkWatch(w.Watch)
+		switch {
+		case err == nil:
+		case w.cluster != "" && m.servesWebhooks():
+			err = &probe.ExcusedError{Why: whyWebhooks, Err: err}
+		case w.cluster == "" && m.excused(w.Kind.GVK.GroupKind(), w.State, now):
 			err = &probe.ExcusedError{Why: whyConversion, Err: err}
 		}
 		all[checkName("cache:"+name)] = err
+	}
+	return all
+}
+
+// clusterWatch is a watch of one of the clusters.
+type clusterWatch struct {
+	cache.Watch
+	cluster string
+}
+
+// watches are those of all clusters, by distinct names.
+func (m *Manager) watches() map[string]clusterWatch {
+	all := map[string]clusterWatch{}
+	for _, c := range m.allClusters() {
+		for name, w := range watchNames(c.cache.Watches()) {
+			all[strings.TrimPrefix(c.cluster+":"+name, ":")] = clusterWatch{w, c.cluster}
+		}
 	}
 	return all
 }

@@ -28,11 +28,18 @@ var errSyncTimeout = errors.New("not synced in time")
 // Run may be called again after it has returned and everything has ended. Before that it returns
 // [run.ErrRunning].
 func (m *Manager) Run(ctx context.Context) error {
+	if m.cluster != "" {
+		return fmt.Errorf("cluster %s: run the manager that has it", m.cluster)
+	}
 	if err := m.life.begin(); err != nil {
 		return err
 	}
 	defer m.life.finish()
-	defer m.bare.Close()
+	defer func() {
+		for _, c := range m.allClusters() {
+			c.bare.Close()
+		}
+	}()
 	err := m.bare.Check(ctx)
 	_, forbidden := errors.AsType[*client.ForbiddenError](err) // the server answers, and knows the user
 	switch {
@@ -62,11 +69,18 @@ func (m *Manager) settled(ctx context.Context, p Phase) {
 	}
 }
 
-// synced waits until the kinds that were opened in the cache have synced, for Options.SyncTimeout at most. It
-// returns early when each of the missing kinds has a known error. They are logged, and may sync later.
+// synced waits until the kinds that were opened in the caches have synced, for Options.SyncTimeout at most.
 func (m *Manager) synced(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.o.SyncTimeout, errSyncTimeout)
 	defer cancel()
+	for _, c := range m.allClusters() {
+		c.cacheSynced(ctx)
+	}
+}
+
+// cacheSynced returns early when each of the missing kinds has a known error. They are logged, and may sync
+// later.
+func (m *Manager) cacheSynced(ctx context.Context) {
 	for !done(ctx) {
 		check, cancel := context.WithTimeout(ctx, settleCheck)
 		err := m.cache.WaitForSync(check)

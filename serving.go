@@ -11,22 +11,6 @@ import (
 	"github.com/flyball-io/flyball/serve"
 )
 
-// Endpoint is an HTTP server of the manager. The zero value serves nothing.
-//
-// On loopback it talks plain HTTP to everybody on the machine. On any other address it talks TLS, and
-// answers only users whom the API server authenticates and allows the path; see serve.Authorized. Probes
-// are the exception: see Options.Probes.
-type Endpoint struct {
-	// Addr is host:port: "127.0.0.1:8080", or ":8443" for all addresses of the machine. Empty: nothing is
-	// served.
-	Addr string
-	// CertDir has tls.crt and tls.key. They are read again when they change. Empty: each process makes a
-	// self-signed certificate where TLS is needed.
-	CertDir string
-	// Insecure serves everybody, over plain HTTP, also beyond loopback.
-	Insecure bool
-}
-
 // Webhooks configure the server of the webhooks. The zero value serves nothing. API servers call over TLS
 // only, with HTTP/1.1.
 type Webhooks struct {
@@ -34,6 +18,10 @@ type Webhooks struct {
 	Addr string
 	// CertDir has tls.crt and tls.key. They are read again when they change.
 	CertDir string
+	// ClientCA and Configure are those of [Endpoint]. API servers have a client certificate for webhooks where
+	// their AdmissionConfiguration names one.
+	ClientCA  string
+	Configure func(*serve.Options)
 	// Drain is how long the webhooks are served after the manager was told to stop or has failed. The manager
 	// is not ready from then on, but API servers hear of it later. The caches run for as long. Each answer
 	// closes its connection, so that the next request reaches another replica. The drain passes beside the
@@ -69,6 +57,7 @@ type named struct {
 // newServers makes the servers and adds them to the phase Serve.
 func (m *Manager) newServers() error {
 	s := &m.servers
+	m.pageMux.paths["/metrics"] = true // also if it is not served
 	if m.o.Metrics.Addr != "" {
 		h, err := m.metricsHandler()
 		if err != nil {
@@ -92,9 +81,10 @@ func (m *Manager) newServers() error {
 			return err
 		}
 		s.certs = append(s.certs, named{"webhooks", source})
-		s.webhooks, err = serve.New(serve.Options{Name: "webhooks", Addr: m.o.Webhooks.Addr, Handler: m.closing(m.webhooks.mux), TLS: cert.TLS(source), Logger: m.logger})
-		if err != nil {
-			return badOption("Webhooks", err)
+		w := m.o.Webhooks
+		o := serve.Options{Name: "webhooks", Addr: w.Addr, Handler: m.closing(m.webhooks.mux), TLS: cert.TLS(source), Logger: m.logger}
+		if s.webhooks, err = newServer("Webhooks", o, w.ClientCA, w.Configure); err != nil {
+			return err
 		}
 	}
 	for _, c := range s.certs {
@@ -128,46 +118,24 @@ func (s *servers) all() (all []*serve.Server) {
 	return all
 }
 
-// metricsHandler serves the metrics and, with Options.Debug, the debug pages.
+// metricsHandler serves the metrics, the pages of the program and, with Options.Debug, the debug pages.
 func (m *Manager) metricsHandler() (http.Handler, error) {
-	mux := http.NewServeMux()
+	mux := m.pageMux.mux
 	mux.Handle("GET /metrics", m.metrics.Handler())
 	if m.o.Debug {
 		pages, err := serve.Debug(m.pages()...)
+		if err == nil {
+			err = m.pageMux.handle("/debug/", "/debug", pages)
+		}
 		if err != nil {
 			return nil, badOption("Debug", err)
 		}
-		mux.Handle("/debug/", pages)
 	}
 	if e := m.o.Metrics; !e.Insecure && !isLoopback(e.Addr) {
 		reviews := m.bare.Limited(m.o.Client.QPS, m.o.Client.Burst)
 		return serve.Authorized(reviews, mux, serve.AuthOptions{Logger: m.logger}), nil
 	}
 	return mux, nil
-}
-
-// endpoint makes the server of an Endpoint; field is its field of Options.
-func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*serve.Server, error) {
-	o := serve.Options{Name: name, Addr: e.Addr, Handler: h, Insecure: e.Insecure, Logger: m.logger}
-	if name == "metrics" {
-		o.HandlerTimeout = 2 * time.Minute // a profile takes as long as its request says
-	}
-	switch {
-	case e.CertDir != "":
-		source, err := cert.NewFiles(cert.FilesOptions{Dir: e.CertDir, Logger: m.logger})
-		if err != nil {
-			return nil, badOption(field+".CertDir", err)
-		}
-		m.servers.certs = append(m.servers.certs, named{name, source})
-		o.TLS = cert.TLS(source)
-	case !e.Insecure && !isLoopback(e.Addr):
-		o.TLS = cert.SelfSigned()
-	}
-	s, err := serve.New(o)
-	if err != nil {
-		return nil, badOption(field, err)
-	}
-	return s, nil
 }
 
 // defaultDrain is longer than API servers and proxies usually need to hear that a Pod is not ready.
@@ -238,17 +206,6 @@ func (m *Manager) webhookCert() (cert.Source, error) {
 		return nil, badOption("Webhooks.Managed", err)
 	}
 	return source, nil
-}
-
-// isLoopback reports whether an address is literally one of loopback. Package serve checks again what its
-// name resolves to.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // serveCheck is how long the caches wait for a missing certificate. Then everything that needs no webhook

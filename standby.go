@@ -2,11 +2,11 @@ package flyball
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 )
@@ -14,9 +14,9 @@ import (
 // standby keeps the kinds of a controller in the cache on every replica. A replica that takes over begins
 // with a cache that has synced.
 type standby struct {
-	kinds  func() []object.Object
-	cache  *cache.Cache
-	logger *slog.Logger
+	cluster    *Manager
+	controller controller.Interface
+	in         controller.Manager // cluster; nil if it is that of the controller
 }
 
 // reopenAfter is the wait before a kind that could not be opened is tried again.
@@ -31,10 +31,10 @@ func (s *standby) Run(ctx context.Context) error {
 		}
 	}()
 	logged := false
-	for wanted := s.kinds(); !done(ctx); run.Sleep(ctx, reopenAfter) {
+	for wanted := s.controller.Kinds(s.in); !done(ctx); run.Sleep(ctx, reopenAfter) {
 		var missing []object.Object
 		for _, kind := range wanted {
-			h, err := s.cache.Open(ctx, kind, client.Selection{})
+			h, err := s.cluster.cache.Open(ctx, kind, client.Selection{})
 			if err == nil {
 				held = append(held, h)
 				continue
@@ -42,7 +42,7 @@ func (s *standby) Run(ctx context.Context) error {
 			missing = append(missing, kind)
 			if !logged && !done(ctx) {
 				logged = true
-				s.logger.Warn("a kind cannot be kept ready for a take-over, trying again", "kind", kind.GetObjectKind().GroupVersionKind(), "err", err)
+				s.cluster.logger.Warn("a kind cannot be kept ready for a take-over, trying again", "kind", kind.GetObjectKind().GroupVersionKind(), "err", err)
 			}
 		}
 		if wanted = missing; len(wanted) == 0 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +31,8 @@ type Options struct {
 	// another namespace is then an *informer.NamespaceError. A list without a namespace lists
 	// these. Nil means all namespaces, with one watch.
 	Namespaces []string
-	// Kinds are the options of single kinds.
+	// Kinds are the options of single kinds. A kind may be there several times, with Namespaces that
+	// differ: then each watch of a namespace has selectors and a transform of its own.
 	Kinds []KindOptions
 	// Resync is the resync period of handlers, and of controllers of a manager, that set none; see
 	// controller.Options. Zero or negative means never.
@@ -74,7 +74,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// KindOptions are the options of one kind.
+// KindOptions are the options of one kind, or of its objects in some namespaces. OpenOnRead and
+// MemoryBudget are of the whole kind: set them once.
 type KindOptions struct {
 	Kind schema.GroupVersionKind
 	// Namespaces replaces Options.Namespaces. Nil means no replacement.
@@ -104,7 +105,7 @@ type KindOptions struct {
 type Cache struct {
 	conn        Connection
 	o           Options
-	overrides   map[schema.GroupVersionKind]KindOptions
+	overrides   map[schema.GroupVersionKind][]KindOptions
 	audits      *reflector.Limiter
 	types       sync.Map // of *openKind, by Go type: resolved reads; written with mu held
 	transformed sync.Map // kinds with a transform
@@ -153,39 +154,17 @@ func New(conn Connection, o Options) (*Cache, error) {
 	o.Logger = logguard.Logger(o.Logger)
 	c := &Cache{
 		conn: conn, o: o, audits: reflector.NewLimiter(auditLimit),
-		overrides: make(map[schema.GroupVersionKind]KindOptions),
+		overrides: make(map[schema.GroupVersionKind][]KindOptions),
 		shared:    make(map[selectionKey]*shared),
 		kinds:     make(map[schema.GroupVersionKind]*openKind),
 		metas:     make(map[schema.GroupVersionKind]*openKind),
 		indexes:   make(map[schema.GroupVersionKind]map[string]store.Indexer),
 		budgets:   make(map[schema.GroupVersionKind]*informer.Budget),
 	}
-	for _, k := range o.Kinds {
-		if _, twice := c.overrides[k.Kind]; twice {
-			return nil, &option.Error{Of: "cache.Options", Field: "Kinds", Err: fmt.Errorf("%s is given twice", k.Kind)}
-		}
-		c.overrides[k.Kind] = k
+	if err := c.setKinds(); err != nil {
+		return nil, err
 	}
 	return c, nil
-}
-
-// configure applies the options of a kind.
-func (c *Cache) configure(o *informer.Options) {
-	override := c.overrides[o.Kind.GVK]
-	o.KeepManagedFields = c.o.KeepManagedFields || override.KeepManagedFields
-	if override.Audit != 0 {
-		o.Audit = override.Audit
-	}
-	o.Budget, o.GoHeap = c.budget(o.Kind.GVK), c.o.GoHeap
-	if !o.Selection.MetadataOnly {
-		o.Transform = override.Transform
-	}
-	if c.o.Configure != nil {
-		c.o.Configure(o)
-	}
-	if o.Transform != nil {
-		c.transformed.Store(o.Kind.GVK, struct{}{})
-	}
 }
 
 // Watch is the state of one list and watch of the cache. A kind has several: of single namespaces, of
@@ -206,18 +185,6 @@ func (c *Cache) Watches() []Watch {
 		all = append(all, Watch{Kind: in.Kind(), Selection: in.Selection(), State: in.State(), Figures: in.Figures()})
 	}
 	return all
-}
-
-// budget returns the budget of a kind, shared by all of its watches, or nil. c.mu is held.
-func (c *Cache) budget(gvk schema.GroupVersionKind) *informer.Budget {
-	bytes := c.overrides[gvk].MemoryBudget
-	if bytes == 0 {
-		bytes = c.o.MemoryBudget
-	}
-	if c.budgets[gvk] == nil {
-		c.budgets[gvk] = &informer.Budget{Bytes: bytes}
-	}
-	return c.budgets[gvk]
 }
 
 // Open declares a kind and returns a counted handle to it. The kind is that of the Go type of
@@ -250,17 +217,22 @@ func (c *Cache) Open(ctx context.Context, proto object.Object, sel client.Select
 func (c *Cache) open(kind informer.Kind, sel client.Selection, own bool) (*Handle, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if kind.ClusterScoped && len(c.overrides[kind.GVK]) > 1 {
+		return nil, badKind(kind.GVK, errors.New("has no namespaces, and is given several times"))
+	}
 	var k *openKind
 	all := c.mapOf(kind.GVK, sel.MetadataOnly)
 	if own {
 		k = &openKind{kind: kind, namespaces: []string{sel.Namespace}}
 	} else if k = all[kind.GVK]; k == nil {
 		k = &openKind{kind: kind, namespaces: c.namespaces(kind), readBy: all}
-		o := c.overrides[kind.GVK]
-		sel.Labels, sel.Fields = cmp.Or(o.Labels, c.o.Labels), cmp.Or(o.Fields, c.o.Fields)
 	}
 	if k.shares == nil {
 		for _, sel.Namespace = range k.namespaces {
+			if !own {
+				o := c.override(kind.GVK, sel.Namespace)
+				sel.Labels, sel.Fields = cmp.Or(o.Labels, c.o.Labels), cmp.Or(o.Fields, c.o.Fields)
+			}
 			s, err := c.acquire(kind, sel)
 			if err != nil {
 				c.closeKind(k)
@@ -285,18 +257,6 @@ func (c *Cache) closeKind(k *openKind) {
 	for _, s := range k.shares {
 		c.release(s)
 	}
-}
-
-// namespaces returns the namespaces that a kind is watched in, sorted.
-func (c *Cache) namespaces(kind informer.Kind) []string {
-	names := c.o.Namespaces
-	if own := c.overrides[kind.GVK].Namespaces; own != nil {
-		names = own
-	}
-	if len(names) == 0 || kind.ClusterScoped || slices.Contains(names, metav1.NamespaceAll) {
-		return []string{metav1.NamespaceAll}
-	}
-	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // mapOf returns the map that has, or will have, a kind opened or read as whole objects or as

@@ -513,8 +513,21 @@ func TestSelectionsHaveTheirOwnWatch(t *testing.T) {
 
 func TestNewAndIndexesNameTheBadOption(t *testing.T) {
 	cl := newCluster()
-	if _, err := cache.New(cl.connection(), cache.Options{Kinds: []cache.KindOptions{{Kind: kind("Pod")}, {Kind: kind("Pod")}}}); !is[*option.Error](err) {
-		t.Errorf("a kind twice: %v", err)
+	for want, o := range map[string]cache.Options{
+		"Kinds: /v1, Kind=Pod: is given twice for all namespaces": {Kinds: []cache.KindOptions{{Kind: kind("Pod")}, {Kind: kind("Pod"), Namespaces: []string{"a"}}}},
+		"Kinds: /v1, Kind=Pod: is given twice for namespace b": {Kinds: []cache.KindOptions{
+			{Kind: kind("Pod"), Namespaces: []string{"a", "b"}}, {Kind: kind("Service")}, {Kind: kind("Pod"), Namespaces: []string{"b", "c"}},
+		}},
+		`Kinds: /v1, Kind=Pod: "The Shop" is no namespace: `: {Kinds: []cache.KindOptions{{Kind: kind("Pod"), Namespaces: []string{"The Shop"}}}},
+		`Namespaces: "a/b" is no namespace: `:                {Namespaces: []string{"a", "a/b"}},
+	} {
+		if _, err := cache.New(cl.connection(), o); !is[*option.Error](err) || !strings.HasPrefix(err.Error(), "cache.Options: "+want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	nodes := newCache(t, cl, cache.Options{Kinds: []cache.KindOptions{{Kind: kind("Node"), Namespaces: []string{"a"}}, {Kind: kind("Node"), Namespaces: []string{"b"}}}})
+	if _, err := nodes.Open(t.Context(), &corev1.Node{}, client.Selection{}); !is[*option.Error](err) {
+		t.Errorf("a kind without namespaces, given by namespace: %v", err)
 	}
 	if _, err := cache.New(cache.Connection{}, cache.Options{}); err == nil {
 		t.Error("a cache without a connection")

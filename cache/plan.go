@@ -129,7 +129,7 @@ func (c *Cache) resolve(ctx context.Context, o object.Object, gvk schema.GroupVe
 	}
 	_, metadata := o.(*metav1.PartialObjectMetadata)
 	h := c.lookUp(gvk, metadata)
-	if c.overrides[gvk].OpenOnRead {
+	if slices.ContainsFunc(c.overrides[gvk], func(k KindOptions) bool { return k.OpenOnRead }) {
 		return c.openForRead(ctx, h, gvk, metadata)
 	}
 	if h == nil {

@@ -99,7 +99,7 @@ func NewWith[R comparable](mgr Manager, name string, r reconcile.Reconciler[R], 
 	if err != nil {
 		return nil, err
 	}
-	fed, err := resolve(name, sources, mgr.Scheme())
+	fed, err := resolve(name, sources, mgr)
 	if err != nil {
 		return nil, err
 	}
@@ -127,14 +127,18 @@ func (c *Controller[R]) Name() string { return c.name }
 // EveryReplica is Options.EveryReplica.
 func (c *Controller[R]) EveryReplica() bool { return c.o.EveryReplica }
 
-// Kinds are the watched kinds, each once, in the order of the sources. Each is an empty object of the Go type
-// of [For], [Owns] or [Watches], with apiVersion and kind set. The objects belong to the caller.
-func (c *Controller[R]) Kinds() []object.Object {
+// Kinds are the kinds watched in the cluster of a manager, each once, in the order of the sources; nil stands
+// for the manager of the controller. Each is an empty object of the Go type of [For], [Owns] or [Watches],
+// with apiVersion and kind set. The objects belong to the caller.
+func (c *Controller[R]) Kinds(in Manager) []object.Object {
+	if in == nil {
+		in = c.mgr
+	}
 	var out []object.Object
 	seen := map[kindForm]bool{}
 	for i := range c.sources {
 		s := &c.sources[i]
-		if s.proto == nil {
+		if s.proto == nil || s.from != in {
 			continue
 		}
 		form := kindForm{s.gvk, reflect.TypeOf(s.proto)}

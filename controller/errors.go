@@ -24,6 +24,7 @@ var (
 	errNilHandler   = errors.New("handler is nil")
 	errNoSource     = errors.New("controller has no source")
 	errTwoFor       = errors.New("For is given twice")
+	errFrom         = errors.New("From is for watches: this source belongs to no cluster")
 	errNoFor        = errors.New("For is missing: requests that are object keys need it, or WithoutFor")
 )
 

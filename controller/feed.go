@@ -194,14 +194,15 @@ func (f *feed[R]) hasFor() bool {
 }
 
 func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {
+	mgr := f.source.from
 	err = run.Safely(f.source.String(), func() error {
 		if b, ok := f.source.handler.(handler.Binder[R]); ok {
-			if f.handler, err = b.Bind(ctx, f.mgr.Scheme(), f.mgr.Mapper()); err != nil {
+			if f.handler, err = b.Bind(ctx, mgr.Scheme(), mgr.Mapper()); err != nil {
 				return err
 			}
 		}
 		f.inline = len(f.then) == 0 && inline.NeverBlocks(f.handler)
-		sub, err = f.mgr.Subscribe(ctx, f.source.proto, f.name+" "+f.source.String(), f.changed)
+		sub, err = mgr.Subscribe(ctx, f.source.proto, f.name+" "+f.source.String(), f.changed)
 		return err
 	})
 	return sub, err

@@ -39,7 +39,7 @@ func TestKindsAreGivenOnceInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newController(t, newManager(), new(recorder).Reconcile, controller.Options{}, tc.sources...)
 			var got []string
-			for _, k := range c.Kinds() {
+			for _, k := range c.Kinds(nil) {
 				gvk := k.GetObjectKind().GroupVersionKind()
 				got = append(got, fmt.Sprintf("%T %s %s", k, gvk.GroupVersion(), gvk.Kind))
 			}

@@ -50,8 +50,9 @@ type Interface interface {
 	Run(ctx context.Context) error
 	// EveryReplica reports whether the controller runs on every replica, and not on the leader alone.
 	EveryReplica() bool
-	// Kinds are the watched kinds, each once. A standby keeps them in its cache.
-	Kinds() []object.Object
+	// Kinds are the kinds watched in the cluster of a manager, each once; nil stands for the manager of
+	// the controller. A standby keeps them in its caches.
+	Kinds(in Manager) []object.Object
 	// State is for readiness.
 	State() State
 	// QueueStats, QueueDepths and SourceFailures are for metrics and debug pages.

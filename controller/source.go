@@ -23,6 +23,7 @@ type Source[R comparable] struct {
 	asked      schema.GroupVersionKind // the kind as the caller named it; empty: by the Go type
 	predicates []predicate.Predicate
 	handler    handler.Handler[R] // nil for Owns until New has seen For
+	from       Manager            // of the watched cluster; nil until New: that of the controller
 
 	isFor bool
 	noFor bool
@@ -131,6 +132,15 @@ func WithoutFor() Source[reconcile.Request] {
 	return Source[reconcile.Request]{verb: "WithoutFor", noFor: true}
 }
 
+// From watches the kind in the cluster of another manager; see flyball.Manager.Cluster. The handler maps
+// objects of that cluster; the owners of [Owns] are there, too. The requests do not name the cluster: the
+// handlers of controllers with several clusters put it into requests of a type of their own. New refuses it
+// for a source of events from outside.
+func (s Source[R]) From(m Manager) Source[R] {
+	s.from = m
+	return s
+}
+
 // String is the source as errors and logs name it: "Watches(Pod)".
 func (s *Source[R]) String() string {
 	switch {
@@ -144,7 +154,7 @@ func (s *Source[R]) String() string {
 
 // resolve sets the kinds of the sources and the handlers of Owns, and makes all checks that need no server. It
 // returns the sources that cause requests: all but WithoutFor.
-func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Scheme) ([]Source[R], error) {
+func resolve[R comparable](name string, sources []Source[R], mgr Manager) ([]Source[R], error) {
 	var fed []Source[R]
 	var main *Source[R]
 	explicit := false
@@ -154,7 +164,12 @@ func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Sch
 			explicit = true
 			continue
 		}
-		if err := s.resolve(scheme); err != nil {
+		if s.from == nil {
+			s.from = mgr
+		} else if s.proto == nil {
+			return nil, badOption(name, s.String(), errFrom)
+		}
+		if err := s.resolve(s.from.Scheme()); err != nil {
 			return nil, badOption(name, s.String(), err)
 		}
 		if s.isFor {
@@ -180,7 +195,7 @@ func resolve[R comparable](name string, sources []Source[R], scheme *runtime.Sch
 			s.handler = main.owned
 		}
 		if b, ok := s.handler.(handler.Binder[R]); ok {
-			if err := b.Check(scheme); err != nil {
+			if err := b.Check(s.from.Scheme()); err != nil {
 				return nil, badOption(name, s.String(), err)
 			}
 		}

@@ -253,6 +253,26 @@ func TestGenericEventsAreMapped(t *testing.T) {
 	}
 }
 
+// A ConfigMap has two owners. Controlling requests the one that controls it, and Any requests both.
+func ExampleOwner() {
+	refs := []metav1.OwnerReference{owner("apps/v1", "Deployment", "shop", true), owner("apps/v1", "Deployment", "bar", false)}
+	c := store.Change{New: testobj.Entry(testobj.ConfigMap("web/settings", testobj.OwnedBy(refs...)))}
+	for _, which := range []handler.Owners{handler.Controlling, handler.Any} {
+		// A controller binds: controller.Watches[corev1.ConfigMap](handler.Owner[appsv1.Deployment](which))
+		h, err := handler.Owner[appsv1.Deployment](which).(handler.Binder[reconcile.Request]).Bind(context.Background(), scheme.New(), mapper())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		var requested []reconcile.Request
+		err = h.Handle(context.Background(), c, func(r reconcile.Request) { requested = append(requested, r) })
+		fmt.Println(requested, err)
+	}
+	// Output:
+	// [web/shop] <nil>
+	// [web/shop web/bar] <nil>
+}
+
 // The labels of a Pod change. The Service that selected it and the Service that selects it now are requested.
 func ExampleMap() {
 	servicesOf := func(ctx context.Context, p *corev1.Pod) ([]reconcile.Request, error) {

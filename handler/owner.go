@@ -21,7 +21,7 @@ type Owners bool
 const (
 	// Controlling is the one owner reference with controller: true.
 	Controlling Owners = true
-	// Any is every owner reference.
+	// Any is every owner reference, as with MatchEveryOwner of controller-runtime.
 	Any Owners = false
 )
 

@@ -28,15 +28,19 @@ type Options struct {
 	// WithoutRuntime omits the metrics of the Go runtime and the process. Use it for tests, and for
 	// programs with more than one Metrics.
 	WithoutRuntime bool
+	// Cluster is the value of the label cluster of all series. Empty means no such label. See
+	// AddCluster.
+	Cluster string
 	// Logger logs failed scrapes. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
 // Metrics is a registry and its sources. All methods are safe for concurrent use.
 type Metrics struct {
-	o        Options
-	registry *prometheus.Registry
-	pulled   *collector
+	o          Options
+	registry   *prometheus.Registry
+	registerer prometheus.Registerer // registry, with the label cluster if there is one
+	pulled     *collector
 
 	controllers controllerVecs
 	requests    requestVecs
@@ -47,12 +51,16 @@ type Metrics struct {
 func New(o Options) *Metrics {
 	o.Logger = logguard.Logger(o.Logger)
 	m := &Metrics{o: o, registry: prometheus.NewRegistry(), pulled: newCollector()}
-	m.controllers = newControllerVecs(m.registry)
-	m.requests = newRequestVecs(m.registry)
-	m.webhooks = newWebhookVecs(m.registry)
-	m.registry.MustRegister(m.pulled)
+	m.registerer = m.registry
+	if o.Cluster != "" {
+		m.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"cluster": label(o.Cluster)}, m.registry)
+	}
+	m.controllers = newControllerVecs(m.registerer)
+	m.requests = newRequestVecs(m.registerer)
+	m.webhooks = newWebhookVecs(m.registerer)
+	m.registerer.MustRegister(m.pulled)
 	if !o.WithoutRuntime {
-		m.registry.MustRegister(
+		m.registerer.MustRegister(
 			collectors.NewGoCollector(),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 			collectors.NewBuildInfoCollector(),
@@ -63,7 +71,17 @@ func New(o Options) *Metrics {
 
 // Registerer returns the registry, for the program's own metrics. A collector that panics ends the
 // process, since it runs on a goroutine of the registry.
-func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
+func (m *Metrics) Registerer() prometheus.Registerer { return m.registerer }
+
+// AddCluster serves the metrics of another cluster of the program with those of m. They have
+// Options.Cluster, and that of each added one is different.
+func (m *Metrics) AddCluster(c *Metrics) { m.registry.MustRegister(undescribed{c.registry}) }
+
+// undescribed is a collector whose metrics may have the names of others, with other labels.
+type undescribed struct{ prometheus.Collector }
+
+// Describe implements prometheus.Collector.
+func (undescribed) Describe(chan<- *prometheus.Desc) {}
 
 // Gatherer returns the registry, for reading the metrics other than over HTTP.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -119,7 +120,7 @@ func (o Options) validated() (Options, error) {
 	if host == "" {
 		o.Addr = fmt.Sprintf(":%d", n)
 	}
-	if o.TLS, err = tlsConfig(o.TLS); err != nil {
+	if o.TLS, err = tlsConfig(o.TLS, o.HTTP2); err != nil {
 		return bad("TLS", "%w", err)
 	}
 	if o.TLS == nil && !o.Insecure && !loopback(host) {
@@ -151,15 +152,22 @@ func loopback(host string) bool {
 }
 
 // tlsConfig returns a copy of the configuration with TLS 1.2 as the minimum, or nil for plain HTTP.
-func tlsConfig(given *tls.Config) (*tls.Config, error) {
+func tlsConfig(given *tls.Config, http2 bool) (*tls.Config, error) {
 	if given == nil {
 		return nil, nil
 	}
-	c := given.Clone()
+	completed := func(c *tls.Config) *tls.Config {
+		c = c.Clone()
+		c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+		if http2 && !slices.Contains(c.NextProtos, "h2") { // the first one that the client has, too, is chosen
+			c.NextProtos = slices.Concat([]string{"h2", "http/1.1"}, c.NextProtos)
+		}
+		return c
+	}
+	c := completed(given)
 	if c.GetCertificate == nil && c.GetConfigForClient == nil && len(c.Certificates) == 0 {
 		return nil, errors.New("has no certificate")
 	}
-	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
 	if c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS12 {
 		return nil, errors.New("allows only versions below 1.2")
 	}
@@ -169,9 +177,7 @@ func tlsConfig(given *tls.Config) (*tls.Config, error) {
 			if chosen == nil || err != nil {
 				return nil, err
 			}
-			chosen = chosen.Clone()
-			chosen.MinVersion = max(chosen.MinVersion, tls.VersionTLS12)
-			return chosen, nil
+			return completed(chosen), nil
 		}
 	}
 	return c, nil
