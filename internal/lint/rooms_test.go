@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 26120, 19000, []string{
+	{"pipeline", 26130, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -43,10 +43,10 @@ var rooms = []room{
 // memory for it (ADR 30). It rose by 20 with that of pipeline for the packed cache in controller-runtime: the
 // hook for failures, the names of all incarnations, and buffers that are reused with managedFields. It
 // rose by 70 for trees of one number, index values that keep nothing but their text, and for sets of managed fields that every version of the libraries has.
-// It rose by 35 with pipeline for the flags of the log and of the watched namespaces, and by 390 for what else
+// It rose by 35 with pipeline for the flags of the log and of the watched namespaces, and by 400 for what else
 // operators had elsewhere: several clusters in one program (140), TLS, client certificates and bounds of servers
 // (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts.
-const maxCore = 52665
+const maxCore = 52675
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
