@@ -290,6 +290,9 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
+// Failure makes the typed error of a Status, such as a [ConflictError], for a client other than [Live].
+func (c Call) Failure(s metav1.Status) error { return statusError(c, s, 0) }
+
 // NewNotFound makes a [NotFoundError] for a reader other than the server, such as a cache. Its Status is
 // like that of the server.
 func NewNotFound(call Call) *NotFoundError {

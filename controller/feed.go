@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/internal/inline"
 	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/internal/wire"
@@ -95,7 +96,7 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 		f.work(stop)
 		return nil
 	}
-	f.ctx = ctx
+	f.ctx = context.WithValue(ctx, ctxkey.Queue{}, f.queue)
 	sub := f.open(stop)
 	if sub == nil {
 		return nil
@@ -177,7 +178,7 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 		f.sub, f.subErr = sub, err
 		f.mu.Unlock()
 		if err == nil {
-			if f.o.Resync > 0 && (f.source.isFor || !f.hasFor()) {
+			if f.o.Resync > 0 && (f.source.isFor || !slices.ContainsFunc(f.sources, func(s Source[R]) bool { return s.isFor })) {
 				sub.ResyncEvery(f.o.Resync)
 			}
 			close(f.opened)
@@ -187,10 +188,6 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 			return nil
 		}
 	}
-}
-
-func (f *feed[R]) hasFor() bool {
-	return slices.ContainsFunc(f.sources, func(s Source[R]) bool { return s.isFor })
 }
 
 func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/workqueue"
@@ -55,9 +56,9 @@ func (r *running[R]) run(ctx context.Context) error {
 	intake, fed := run.New(context.WithoutCancel(ctx))
 	for _, f := range r.feeds {
 		if f.source.outside != nil {
-			f.ctx = stop
+			f.ctx = context.WithValue(stop, ctxkey.Queue{}, r.queue)
 			close(f.opened)
-			intake.Go(f.source.String(), func(context.Context) error { f.receive(stop); return nil })
+			intake.Go(f.source.String(), func(context.Context) error { f.receive(f.ctx); return nil })
 		}
 		intake.Go(f.source.String(), func(fed context.Context) error { return f.run(stop, fed) })
 	}

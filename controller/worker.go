@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -65,7 +66,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 		cause := item.Value
 		cause.Trigger, cause.Count = do.trigger, 1
 		r.queue.AddWith(item.Key, workqueue.AddOptions[reconcile.Cause]{
-			Priority: item.Priority, After: do.after, RateLimited: do.limited, Value: cause,
+			Priority: *cmp.Or(result.Priority, &item.Priority), After: do.after, RateLimited: do.limited, Value: cause,
 		})
 	}
 	return nil

@@ -30,6 +30,8 @@ type Result struct {
 	// Requeue asks for another reconcile after the delay of the controller's rate limiter. It is ignored
 	// when RequeueAfter is set.
 	Requeue bool
+	// Priority is that of a further reconcile, after an error too. Nil: that of the present one.
+	Priority *int
 }
 
 // Reconciler brings the actual state of what a request names to its desired state.
