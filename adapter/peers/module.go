@@ -70,22 +70,33 @@ func init() {
 }
 `
 
-// copyModule copies the peer's module and installs the hook.
-func copyModule(ctx context.Context, dir string) (*module, error) {
+// copyModule copies a module of the module cache, and gives it the modules of this workspace.
+func copyModule(ctx context.Context, dir, name string) (*module, error) {
 	const core, adapter = "github.com/flyball-io/flyball", "github.com/flyball-io/flyball/adapter"
 	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", adapter).Output()
 	if err != nil {
 		return nil, fmt.Errorf("the module %s is neither here nor in the workspace: %w", adapter, err)
 	}
 	root := strings.TrimSpace(string(here))
-	from, err := command(ctx, root, "go", "list", "-m", "-f", "{{.Dir}}", peer)
+	from, err := command(ctx, root, "go", "list", "-m", "-f", "{{.Dir}}", name)
 	if err != nil {
 		return nil, err
 	}
 	if err := copyTree(dir, from); err != nil {
 		return nil, err
 	}
-	m := &module{dir: dir}
+	_, err = command(ctx, dir, "go", "mod", "edit",
+		"-require="+core+"@v0.0.0-00010101000000-000000000000", "-require="+adapter+"@v0.0.0-00010101000000-000000000000",
+		"-replace="+core+"="+filepath.Dir(root), "-replace="+adapter+"="+root)
+	return &module{dir: dir}, err
+}
+
+// copyPeer copies controller-runtime and installs the hook.
+func copyPeer(ctx context.Context, dir string) (*module, error) {
+	m, err := copyModule(ctx, dir, peer)
+	if err != nil {
+		return nil, err
+	}
 	const signature = "func New(cfg *rest.Config, opts Options) (Cache, error) {\n"
 	file := filepath.Join(dir, "pkg/cache/cache.go")
 	text, err := os.ReadFile(file)
@@ -99,13 +110,7 @@ func copyModule(ctx context.Context, dir string) (*module, error) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pkg/cache/hook.go"), []byte(hook), 0o644); err != nil {
-		return nil, err
-	}
-	_, err = command(ctx, dir, "go", "mod", "edit",
-		"-require="+core+"@v0.0.0-00010101000000-000000000000", "-require="+adapter+"@v0.0.0-00010101000000-000000000000",
-		"-replace="+core+"="+filepath.Dir(root), "-replace="+adapter+"="+root)
-	return m, err
+	return m, os.WriteFile(filepath.Join(dir, "pkg/cache/hook.go"), []byte(hook), 0o644)
 }
 
 func copyTree(to, from string) error {
