@@ -35,7 +35,7 @@ func testsIn(text []byte) ([]string, error) {
 	return all, nil
 }
 
-// adapt moves a file of tests out of the package of, which it imports under no name. It drops functions, renames
+// adapt moves a file of tests out of the package of, which it imports under no name; empty: it needs no import. It drops functions, renames
 // identifiers, and drops the imports that nothing needs any more.
 func adapt(text []byte, pkg, of string, drop []string, rename map[string]string) ([]byte, error) {
 	set := token.NewFileSet()
@@ -44,7 +44,10 @@ func adapt(text []byte, pkg, of string, drop []string, rename map[string]string)
 		return nil, err
 	}
 	at := func(p token.Pos) int { return set.Position(p).Offset }
-	edits := []edit{{at(f.Name.Pos()), at(f.Name.End()), pkg + "\n\nimport . " + strconv.Quote(of)}}
+	if of != "" {
+		pkg += "\n\nimport . " + strconv.Quote(of)
+	}
+	edits := []edit{{at(f.Name.Pos()), at(f.Name.End()), pkg}}
 	used := map[string]bool{}
 	for _, d := range f.Decls {
 		if d, ok := d.(*ast.FuncDecl); ok && d.Recv == nil && slices.Contains(drop, d.Name.Name) {

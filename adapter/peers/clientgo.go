@@ -66,12 +66,15 @@ func runInformerSuite(ctx context.Context, dir string, stock bool, focus string)
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return nil, nil, err
 	}
-	for name, text := range map[string][]byte{"shared_informer_test.go": text, "util_test.go": helpers} {
-		out, err := adapt(text, "packed", clientGo+"/tools/cache", drop, renamed)
+	for _, file := range []struct {
+		name, of string
+		text     []byte
+	}{{"shared_informer_test.go", clientGo + "/tools/cache", text}, {"util_test.go", "", helpers}} {
+		out, err := adapt(file.text, "packed", file.of, drop, renamed)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w", file.name, err)
 		}
-		if err := os.WriteFile(filepath.Join(to, name), out, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(to, file.name), out, 0o644); err != nil {
 			return nil, nil, err
 		}
 	}
