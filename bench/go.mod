@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/flyball-io/flyball v0.0.0-00010101000000-000000000000
 	github.com/flyball-io/flyball/adapter v0.0.0-00010101000000-000000000000
+	github.com/flyball-io/flyball/adapter/clientgo v0.0.0-00010101000000-000000000000
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
@@ -77,3 +78,5 @@ require (
 replace github.com/flyball-io/flyball => ../
 
 replace github.com/flyball-io/flyball/adapter => ../adapter
+
+replace github.com/flyball-io/flyball/adapter/clientgo => ../adapter/clientgo

@@ -50,7 +50,8 @@ func (in *Informer) add(h toolscache.ResourceEventHandler, period *time.Duration
 	}
 	r := &registration{c: in.c, in: in}
 	r.Registration = handlers.New(h, handlers.Options{
-		Name: "handler of " + in.Name(), Kind: in.key.gvk, Backlog: in.c.o.HandlerBacklog, OnProblem: in.c.problem,
+		Name: "handler of " + in.Name(), Kind: in.key.gvk, Backlog: in.c.o.HandlerBacklog,
+		OnProblem: in.c.o.OnProblem, Logger: in.c.o.Logger,
 	})
 	var joins []handlers.Join
 	for _, w := range in.watches {
@@ -92,7 +93,8 @@ func (c *Cache) begin(r *registration) error {
 	return nil
 }
 
-// RemoveEventHandler implements cache.Informer. No further call starts; a running one finishes.
+// RemoveEventHandler implements cache.Informer. It does not wait: a call that has begun, or is about to, finishes.
+// toolscache.ShutDownEventHandler waits for it.
 func (in *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok || r.c != in.c {
@@ -102,10 +104,16 @@ func (in *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerReg
 	return nil
 }
 
-// AddIndexers implements cache.Informer. The indexes have names of their own beside those of IndexField.
+// AddIndexers implements cache.Informer. The indexes have names of their own beside those of IndexField. If one
+// function is nil, none is added.
 func (in *Informer) AddIndexers(all toolscache.Indexers) error {
 	for name, f := range all {
-		err := in.addIndex(name, func(o runtime.Object) ([]string, error) { return f(o) })
+		if f == nil {
+			return fmt.Errorf("ctrlcache: index %q of %s: the function is nil", name, in.key)
+		}
+	}
+	for name, f := range all {
+		err := in.addIndex(funcIndex+name, func(o runtime.Object) ([]string, error) { return f(o) })
 		if err != nil {
 			return err
 		}

@@ -339,8 +339,11 @@ func (f *found) decoded(plain bool) iter.Seq2[object.Object, error] {
 	})
 }
 
-// fieldIndex begins the names of the indexes of IndexField.
-const fieldIndex = "field:"
+// What the names of indexes begin with: those of IndexField, and those of AddIndexers.
+const (
+	fieldIndex = "field:"
+	funcIndex  = "func:"
+)
 
 // IndexField implements client.FieldIndexer, before or while the cache runs. The function shares its object with
 // handlers and other index functions, and must not change it. An object for which it panics is rejected.

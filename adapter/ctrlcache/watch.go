@@ -70,7 +70,7 @@ func (c *Cache) watch(key kindKey, k *kind, namespace string) (*watch, error) {
 	}
 	w.resync = time.Duration(float64(w.resync) * (0.9 + rand.Float64()/5)) // so that kinds do not resync at once
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
-	w.feed = handlers.NewFeed(w.ctx, in, func() (object.Object, error) { return key.newObject(c.opts.Scheme) })
+	w.feed = handlers.NewFeed(w.ctx, in, func() (object.Object, error) { return key.newObject(c.opts.Scheme) }, nil)
 	c.watches[at], c.kinds[key.gvk] = w, k
 	if c.group != nil {
 		c.start(w)

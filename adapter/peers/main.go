@@ -1,12 +1,14 @@
-// Command peers runs controller-runtime's own test suites over the packed cache, and over the default one
-// beside it.
+// Command peers runs the own test suites of controller-runtime and client-go over the packed caches, and over those
+// of the peers beside them.
 //
 //	go run ./adapter/peers    # all suites; a table in Markdown
 //	go run ./adapter/peers -suites cache,source
 //	go run ./adapter/peers -version v0.22.5
+//	go run ./adapter/peers -suites shared-informer    # client-go's; it needs no control plane
 //
-// It copies the module from the module cache to a temporary folder, and puts a hook into cache.New there. Each
-// run has a bare control plane of its own. A spec that fails must be in the list of exceptions, with a reason.
+// It copies the module from the module cache to a temporary folder. In controller-runtime it puts a hook into
+// cache.New, and each run has a bare control plane of its own. In client-go it gives the tests of the shared informer
+// another constructor. A spec that fails must be in the list of exceptions, with a reason.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,14 +27,14 @@ import (
 	"github.com/flyball-io/flyball/test/plane"
 )
 
-// all are the suites that make caches.
-var all = []string{"cache", "controller", "builder", "source", "cluster", "manager", "client"}
+// all are the suites of controller-runtime that make caches, and that of client-go.
+var all = []string{"cache", "controller", "builder", "source", "cluster", "manager", "client", informerSuite}
 
 func main() {
 	only := flag.String("suites", strings.Join(all, ","), "`names` of suites, separated by commas")
 	keep := flag.Bool("keep", false, "keep the temporary folder, with reports and logs")
-	stock := flag.Bool("stock", true, "run the default cache, too")
-	focus := flag.String("focus", "", "`expression` for the names of specs: only those run")
+	stock := flag.Bool("stock", true, "run those of the peers, too")
+	focus := flag.String("focus", "", "`expression` for the names of specs or tests: only those run")
 	version := flag.String("version", "", "`version` of controller-runtime; empty: the newest that is tested")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -57,31 +60,30 @@ func run(ctx context.Context, names []string, keep bool, version string, stock b
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	binary, err := plane.Build(ctx, os.Stderr)
-	if err != nil {
-		return err
-	}
-	src, err := copyModule(ctx, filepath.Join(dir, "src"), version)
-	if err != nil {
-		return err
+	var binary string
+	var src *module
+	if slices.ContainsFunc(names, func(name string) bool { return name != informerSuite }) {
+		if binary, err = plane.Build(ctx, os.Stderr); err != nil {
+			return err
+		}
+		if src, err = copyPeer(ctx, filepath.Join(dir, "src"), version); err != nil {
+			return err
+		}
 	}
 	fmt.Println("| suite | specs | default cache | packed cache | constructor calls |")
 	fmt.Println("|---|---|---|---|---|")
 	var bad []error
 	var excepted []string
 	for _, name := range names {
-		s, err := src.build(ctx, name)
-		if err != nil {
-			return err
-		}
-		s.binary, s.focus = binary, focus
-		was := &result{}
-		if stock {
-			if was, err = s.run(ctx, false); err != nil {
-				return err
+		was, is := &result{}, &result{}
+		if name == informerSuite {
+			was, is, err = runInformerSuite(ctx, filepath.Join(dir, "client-go"), stock, focus)
+			for _, test := range slices.Sorted(maps.Keys(leftOut)) {
+				excepted = append(excepted, fmt.Sprintf("%s: %s is left out: %s", name, test, leftOut[test]))
 			}
+		} else {
+			was, is, err = src.runSuite(ctx, name, binary, stock, focus)
 		}
-		is, err := s.run(ctx, true)
 		if err != nil {
 			return err
 		}
@@ -95,9 +97,26 @@ func run(ctx context.Context, names []string, keep bool, version string, stock b
 	return errors.Join(bad...)
 }
 
+// runSuite runs a suite of controller-runtime over the default cache and over the packed one.
+func (m *module) runSuite(ctx context.Context, name, binary string, stock bool, focus string) (was, is *result, err error) {
+	s, err := m.build(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.binary, s.focus = binary, focus
+	was = &result{}
+	if stock {
+		if was, err = s.run(ctx, false); err != nil {
+			return nil, nil, err
+		}
+	}
+	is, err = s.run(ctx, true)
+	return was, is, err
+}
+
 // row is the line of a suite in the table.
 func row(name string, stock bool, was, is *result) string {
-	specs := fmt.Sprint(is.Specs)
+	specs := fmt.Sprint(max(was.Specs, is.Specs))
 	if is.Pending > 0 {
 		specs += fmt.Sprintf(" (%d pending)", is.Pending)
 	}

@@ -43,3 +43,77 @@ func TestReportsAreJudged(t *testing.T) {
 		t.Errorf("a suite without specs: %q", bad)
 	}
 }
+
+const goEvents = `{"Action":"start","Package":"p"}
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"run","Package":"p","Test":"TestA/one"}
+{"Action":"pass","Package":"p","Test":"TestA/one"}
+{"Action":"run","Package":"p","Test":"TestA/two"}
+{"Action":"output","Package":"p","Test":"TestA/two","Output":"not equal"}
+{"Action":"fail","Package":"p","Test":"TestA/two"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"run","Package":"p","Test":"TestB"}
+{"Action":"skip","Package":"p","Test":"TestB"}
+{"Action":"run","Package":"p","Test":"TestC"}
+{"Action":"fail","Package":"p"}
+`
+
+// Tests without tests within them count. One that has no outcome failed.
+func TestEventsAreCounted(t *testing.T) {
+	r, err := events([]byte(goEvents))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Specs != 4 || r.Passed != 1 || r.Pending != 1 || len(r.Failed) != 2 || !strings.Contains(strings.Join(r.Failed, " "), "TestA/two\nnot equal") {
+		t.Errorf("%+v", r)
+	}
+}
+
+const peerTest = `package cache
+
+import (
+	"fmt"
+	"time"
+
+	clock "example.com/testing/v2"
+	"example.com/log/v2"
+)
+
+// helper reaches into the package.
+func helper(i SharedInformer) int { return len(i.(*sharedIndexInformer).private) }
+
+// TestOne is run.
+func TestOne() {
+	i := NewSharedInformer(nil).(*sharedIndexInformer)
+	log.Println(i, helper(i))
+}
+
+func TestTwo() { fmt.Println(time.Now(), clock.New()) }
+`
+
+func TestAdaptedFile(t *testing.T) {
+	if got, err := testsIn([]byte(peerTest)); err != nil || strings.Join(got, " ") != "TestOne TestTwo" {
+		t.Errorf("%v, %v", got, err)
+	}
+	out, err := adapt([]byte(peerTest), "packed", "example.com/cache", []string{"helper", "TestTwo"}, map[string]string{"NewSharedInformer": "newPacked", "sharedIndexInformer": "packed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `package packed
+
+import . "example.com/cache"
+
+import (
+	"example.com/log/v2"
+)
+
+// TestOne is run.
+func TestOne() {
+	i := newPacked(nil).(*packed)
+	log.Println(i, helper(i))
+}
+`
+	if strings.Join(strings.Fields(string(out)), " ") != strings.Join(strings.Fields(want), " ") {
+		t.Errorf("%s", out)
+	}
+}

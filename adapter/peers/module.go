@@ -70,24 +70,39 @@ func init() {
 }
 `
 
-// copyModule copies the peer's module and installs the hook. An empty version is that of the workspace.
-func copyModule(ctx context.Context, dir, version string) (*module, error) {
+// copyModule copies a module of the module cache, and gives it the modules of this tree. An empty version is that of
+// the workspace; more are folders of further modules in that of the adapter.
+func copyModule(ctx context.Context, dir, name, version string, more ...string) (*module, error) {
 	root, err := suites.Root(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if version == "" {
-		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", peer).Output()
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", name).Output()
 		if err != nil {
-			return nil, fmt.Errorf("go list -m %s: %w", peer, err)
+			return nil, fmt.Errorf("go list -m %s: %w", name, err)
 		}
 		version = strings.TrimSpace(string(out))
 	}
-	from, err := suites.Download(ctx, peer, version)
+	from, err := suites.Download(ctx, name, version)
 	if err != nil {
 		return nil, err
 	}
 	if err := suites.CopyTree(dir, from); err != nil {
+		return nil, err
+	}
+	var edits []string
+	for _, folder := range more {
+		mod := suites.Adapter + "/" + folder
+		edits = append(edits, "-require="+mod+"@"+suites.NoVersion, "-replace="+mod+"="+filepath.Join(root, folder))
+	}
+	return &module{dir: dir}, suites.Require(ctx, dir, root, edits...)
+}
+
+// copyPeer copies controller-runtime and installs the hook.
+func copyPeer(ctx context.Context, dir, version string) (*module, error) {
+	m, err := copyModule(ctx, dir, peer, version)
+	if err != nil {
 		return nil, err
 	}
 	const signature = "func New(cfg *rest.Config, opts Options) (Cache, error) {\n"
@@ -96,10 +111,7 @@ func copyModule(ctx context.Context, dir, version string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pkg/cache/hook.go"), []byte(hook), 0o644); err != nil {
-		return nil, err
-	}
-	return &module{dir: dir}, suites.Require(ctx, dir, root)
+	return m, os.WriteFile(filepath.Join(dir, "pkg/cache/hook.go"), []byte(hook), 0o644)
 }
 
 var (

@@ -36,6 +36,9 @@ const (
 // it is named.
 const PackedControllerRuntime = "controller-runtime-flyball"
 
+// PackedClientGo is client-go with the packed informers of adapter/clientgo. It runs only where it is named.
+const PackedClientGo = "client-go-flyball"
+
 // Transport is the name of a contender that reads the bytes and holds nothing. It is no library: its
 // figures are limits, beside which those of the others stand.
 const Transport = "transport"
@@ -55,7 +58,7 @@ func Parse(name string) (n Name, err error) {
 		}
 	}
 	n.Library = rest
-	known := append(Libraries(), PackedControllerRuntime)
+	known := append(Libraries(), PackedControllerRuntime, PackedClientGo)
 	if !slices.Contains(known, rest) && name != Transport {
 		return n, fmt.Errorf("contender %q: there are %s, and each with -typed, -unstructured or -metadata, and with -best behind it; and %s", name, strings.Join(known, ", "), Transport)
 	}

@@ -88,11 +88,11 @@ func (h *calls) reject(key object.Key, known *state) {
 
 // delete reports the end of the last incarnation. known is a state of it that the handler knows.
 func (h *calls) delete(e *event, known *state) {
+	delete(h.unusable, e.key)
 	if e.last == nil || e.missed {
 		h.tombstone(e, known)
 		return
 	}
-	delete(h.unusable, e.key)
 	obj, err := e.last.object()
 	if err != nil {
 		h.tombstone(e, known)

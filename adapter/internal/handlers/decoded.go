@@ -38,7 +38,7 @@ func (s *state) decode(f func(object.Object) error) {
 		s.err = f(s.obj)
 	}
 	if s.err == nil {
-		objects.Untag(s.obj)
+		s.of.clean(s.obj)
 	}
 }
 
@@ -47,6 +47,7 @@ func (s *state) decode(f func(object.Object) error) {
 type decoded struct {
 	new    func() (object.Object, error)
 	decode func(*store.Entry, object.Object) error // it reports an error once
+	clean  func(object.Object)                     // what is done with each decoded object
 
 	mu     sync.Mutex
 	states map[uint64]weak.Pointer[state] // the newest of each key, by its hash
@@ -70,7 +71,7 @@ var keySeed = maphash.MakeSeed()
 const minStates = 1024
 
 func newDecoded(empty func() (object.Object, error), decode func(*store.Entry, object.Object) error) *decoded {
-	return &decoded{new: empty, decode: decode, states: map[uint64]weak.Pointer[state]{}, limit: minStates}
+	return &decoded{new: empty, decode: decode, clean: objects.Untag, states: map[uint64]weak.Pointer[state]{}, limit: minStates}
 }
 
 // show returns the states of a change.
@@ -174,7 +175,7 @@ func (d *decoded) bare(h *object.Header) object.Object {
 	if err != nil {
 		o = &metav1.PartialObjectMetadata{}
 	}
-	objects.Untag(o)
+	d.clean(o)
 	o.SetNamespace(h.Namespace)
 	o.SetName(h.Name)
 	o.SetUID(h.UID)

@@ -24,10 +24,15 @@ type Feed struct {
 	all map[*Registration]struct{}
 }
 
-// NewFeed returns the feed of an informer. empty returns a new object for an entry. ended ends with the
-// informer; its cause is the error of those who join later.
-func NewFeed(ended context.Context, in *informer.Informer, empty func() (object.Object, error)) *Feed {
-	return &Feed{in: in, ended: ended, decoded: newDecoded(empty, in.Decode), all: map[*Registration]struct{}{}}
+// NewFeed returns the feed of an informer. empty returns a new object for an entry, and clean, if it is not nil, is
+// called with each decoded object in place of objects.Untag. ended ends with the informer; its cause is the error of
+// those who join later.
+func NewFeed(ended context.Context, in *informer.Informer, empty func() (object.Object, error), clean func(object.Object)) *Feed {
+	f := &Feed{in: in, ended: ended, decoded: newDecoded(empty, in.Decode), all: map[*Registration]struct{}{}}
+	if clean != nil {
+		f.decoded.clean = clean
+	}
+	return f
 }
 
 // New returns an empty object of the kind.
@@ -89,12 +94,11 @@ func (f *Feed) list() []*Registration {
 func (f *Feed) Stats() informer.Stats {
 	var sum informer.Stats
 	for _, r := range f.list() {
-		r.mu.Lock()
-		sum.Pending += r.backlog.len()
-		sum.Merged += r.backlog.merged
-		sum.Delivered += r.delivered
-		sum.Panics += r.panics
-		r.mu.Unlock()
+		s := r.Stats()
+		sum.Pending += s.Pending
+		sum.Merged += s.Merged
+		sum.Delivered += s.Delivered
+		sum.Panics += s.Panics
 	}
 	return sum
 }

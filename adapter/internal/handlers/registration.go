@@ -2,7 +2,9 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/adapter/internal/synced"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
@@ -24,25 +27,40 @@ type Options struct {
 	// Backlog is the number of pending events up to which every event is delivered. Beyond it the events of
 	// one key merge.
 	Backlog int
-	// OnProblem is called with each panic of the handler.
+	// OnProblem is called with each panic of the handler, and when it ends its goroutine. Nil: none.
 	OnProblem func(informer.Problem)
+	// Logger gets these problems, five at once and then one a minute.
+	Logger *slog.Logger
 }
 
-// Registration is one handler. Make it with New, join it to its feeds, and run it in a goroutine of its own,
-// which makes all calls.
+// Registration is one handler. Make it with New, join it to its feeds, and run it. No two calls overlap.
 type Registration struct {
 	*synced.Signal // that the first list has been delivered
 	o              Options
 	calls          calls
 	closed         chan struct{}
 	wake           chan struct{} // holds one token while there are events
+	ended          chan struct{} // closed when no call can follow
+
+	// The goroutine that makes the calls owns these.
+	due        []due // calls of the present event, from at
+	at         int
+	logLimit   backoff.Bucket
+	suppressed int
 
 	mu        sync.Mutex
 	sources   []source
 	backlog   backlog
+	isRunning bool
 	isClosed  bool
 	delivered uint64
 	panics    uint64
+}
+
+// due is a call that an event causes.
+type due struct {
+	key object.Key
+	f   func()
 }
 
 // source is what brings the changes of a feed.
@@ -64,14 +82,19 @@ var _ toolscache.ResourceEventHandlerRegistration = (*Registration)(nil)
 func New(h toolscache.ResourceEventHandler, o Options) *Registration {
 	r := &Registration{
 		o: o, backlog: backlog{limit: o.Backlog},
-		Signal: synced.New(o.Name), closed: make(chan struct{}), wake: make(chan struct{}, 1),
+		Signal: synced.New(o.Name), closed: make(chan struct{}), wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		logLimit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
 	}
-	r.calls = calls{handler: h, call: r.call}
+	r.calls = calls{handler: h, call: func(key object.Key, f func()) { r.due = append(r.due, due{key, f}) }}
 	return r
 }
 
 // Name is that of the options.
 func (r *Registration) Name() string { return r.o.Name }
+
+// ShutdownChan is closed when the handler is removed and its last call has returned, or Run has returned. It is
+// what toolscache.ShutDownEventHandler waits for.
+func (r *Registration) ShutdownChan() <-chan struct{} { return r.ended }
 
 // Join subscribes the handler to its feeds. Call it once, before Run. If a feed has ended, it removes the
 // handler and returns the cause.
@@ -100,6 +123,13 @@ func (r *Registration) Join(all ...Join) error {
 		}
 	}
 	return nil
+}
+
+// Stats are the figures of the handler.
+func (r *Registration) Stats() informer.Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return informer.Stats{Pending: r.backlog.len(), Merged: r.backlog.merged, Delivered: r.delivered, Panics: r.panics}
 }
 
 // hold keeps the sources, or removes them if the handler is removed.
@@ -148,17 +178,53 @@ func (r *Registration) next() *event {
 	return r.backlog.next()
 }
 
-// Run makes the calls until ctx ends or the handler is removed.
+// Run makes the calls until ctx ends or the handler is removed. A call that ends its goroutine, as t.FailNow
+// does, is reported; the next one has another goroutine. Run is called once.
 func (r *Registration) Run(ctx context.Context) error {
+	r.mu.Lock()
+	if r.isClosed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.isRunning = true
+	r.mu.Unlock()
+	defer close(r.ended)
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	wait.Go(func() { r.awaitSync(ctx) })
+	for {
+		var err error
+		left := true
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			err = run.Safely(r.o.Name, func() error { r.loop(ctx); return nil })
+			left = false
+		}()
+		if <-done; !left {
+			return err
+		}
+	}
+}
+
+// loop makes the calls.
+func (r *Registration) loop(ctx context.Context) {
 	for ctx.Err() == nil {
+		if r.at < len(r.due) {
+			c := r.due[r.at]
+			r.due[r.at] = due{}
+			if r.at++; r.removed() {
+				return
+			}
+			r.call(c.key, c.f)
+			continue
+		}
+		r.due, r.at = r.due[:0], 0
 		if e := r.next(); e == nil {
 			select {
 			case <-r.wake:
 			case <-r.closed:
-				return nil
+				return
 			case <-ctx.Done():
 			}
 		} else if e.mark {
@@ -167,7 +233,6 @@ func (r *Registration) Run(ctx context.Context) error {
 			r.calls.deliver(e)
 		}
 	}
-	return nil
 }
 
 // awaitSync pushes the mark when all feeds have offered their initial objects.
@@ -191,19 +256,41 @@ func (r *Registration) awaitSync(ctx context.Context) {
 
 // call calls a function of the handler. A panic is reported, and ends nothing.
 func (r *Registration) call(key object.Key, f func()) {
-	err := run.Safely("handler", func() error { f(); return nil })
-	r.mu.Lock()
-	r.delivered++
-	if err != nil {
-		r.panics++
-	}
-	r.mu.Unlock()
-	if err != nil {
-		r.o.OnProblem(informer.Problem{Kind: r.o.Kind, Key: key, Handler: r.o.Name, Err: err})
-	}
+	err := run.ErrGoexit
+	defer func() {
+		r.mu.Lock()
+		r.delivered++
+		if err != nil {
+			r.panics++
+		}
+		r.mu.Unlock()
+		if err != nil {
+			r.report(key, err)
+		}
+	}()
+	err = run.Safely("handler", func() error { f(); return nil })
 }
 
-// Remove ends the calls. It does not wait for a running one.
+// report reports a call that did not return.
+func (r *Registration) report(key object.Key, err error) {
+	if r.o.OnProblem != nil {
+		p := informer.Problem{Kind: r.o.Kind, Key: key, Handler: r.o.Name, Err: err}
+		_ = run.Safely("OnProblem", func() error { r.o.OnProblem(p); return nil })
+	}
+	if !r.logLimit.TryTake(time.Now()) {
+		r.suppressed++
+		return
+	}
+	attrs := []any{"handler", r.o.Name, "object", key, "err", err, "suppressed", r.suppressed}
+	if p, ok := errors.AsType[*run.PanicError](err); ok {
+		attrs = append(attrs, "stack", string(p.Stack))
+	}
+	r.suppressed = 0
+	r.o.Logger.Error("handler panicked", attrs...)
+}
+
+// Remove ends the calls, and does not wait. It drops all pending events. A call that has begun goes on, and one
+// that is about to begin may still do so; ShutdownChan tells when it has returned.
 func (r *Registration) Remove() {
 	r.mu.Lock()
 	if r.isClosed {
@@ -213,6 +300,9 @@ func (r *Registration) Remove() {
 	r.isClosed = true
 	r.backlog = backlog{}
 	close(r.closed)
+	if !r.isRunning {
+		close(r.ended)
+	}
 	all := r.sources
 	r.mu.Unlock()
 	leave(r, all)

@@ -14,13 +14,19 @@ import (
 	"strings"
 )
 
-const core, adapter = "github.com/flyball-io/flyball", "github.com/flyball-io/flyball/adapter"
+// Adapter is the module of the adapter, and NoVersion the version by which a module requires one of this tree.
+const (
+	Adapter   = core + "/adapter"
+	NoVersion = "v0.0.0-00010101000000-000000000000"
+
+	core = "github.com/flyball-io/flyball"
+)
 
 // Root returns the folder of the adapter's module.
 func Root(ctx context.Context) (string, error) {
-	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", adapter).Output()
+	here, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", Adapter).Output()
 	if err != nil {
-		return "", fmt.Errorf("the module %s is neither here nor in the workspace: %w", adapter, err)
+		return "", fmt.Errorf("the module %s is neither here nor in the workspace: %w", Adapter, err)
 	}
 	return strings.TrimSpace(string(here)), nil
 }
@@ -59,10 +65,9 @@ func CopyTree(to, from string) error {
 
 // Require makes a copied module require the modules of this tree.
 func Require(ctx context.Context, dir, root string, more ...string) error {
-	const none = "v0.0.0-00010101000000-000000000000"
 	_, err := Command(ctx, dir, "go", append([]string{"mod", "edit",
-		"-require=" + core + "@" + none, "-require=" + adapter + "@" + none,
-		"-replace=" + core + "=" + filepath.Dir(root), "-replace=" + adapter + "=" + root}, more...)...)
+		"-require=" + core + "@" + NoVersion, "-require=" + Adapter + "@" + NoVersion,
+		"-replace=" + core + "=" + filepath.Dir(root), "-replace=" + Adapter + "=" + root}, more...)...)
 	return err
 }
 

@@ -19,7 +19,29 @@ import (
 )
 
 // Library is client-go.
-var Library = contender.Library{Name: contender.ClientGo, New: open, NewQueue: newQueue}
+var Library = With(contender.ClientGo, stock, func(cache.SharedIndexInformer) int64 { return 0 })
+
+// NewInformer makes the informer of a kind, which drops managedFields if Best is set.
+type NewInformer func(o contender.Options, k contender.Kind, indexers cache.Indexers) (cache.SharedIndexInformer, error)
+
+// With is client-go with other informers. offHeap returns the bytes that one holds outside the Go heap.
+func With(name string, newInformer NewInformer, offHeap func(cache.SharedIndexInformer) int64) contender.Library {
+	open := func(o contender.Options) (contender.Contender, error) { return open(o, newInformer, offHeap) }
+	return contender.Library{Name: name, New: open, NewQueue: newQueue}
+}
+
+// stock makes an informer of client-go.
+func stock(o contender.Options, k contender.Kind, indexers cache.Indexers) (cache.SharedIndexInformer, error) {
+	lw, err := listWatch(o.Config, k)
+	if err != nil {
+		return nil, err
+	}
+	in := cache.NewSharedIndexInformer(lw, k.Blank(), 0, indexers)
+	if o.Best {
+		err = in.SetTransform(stripManagedFields)
+	}
+	return in, err
+}
 
 type holder []*held
 
@@ -28,37 +50,34 @@ type held struct {
 	contender.Kind
 	onEvent  func(version string)
 	informer cache.SharedIndexInformer
+	offHeap  func(cache.SharedIndexInformer) int64
 	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName] // of the controller, if there is one
 }
 
-func open(o contender.Options) (contender.Contender, error) {
+func open(o contender.Options, newInformer NewInformer, offHeap func(cache.SharedIndexInformer) int64) (contender.Contender, error) {
 	klog.SetLogger(logr.Discard()) // its messages are expected
 	var all holder
 	for i, k := range o.Kinds {
-		h, err := hold(o, i, k)
+		h, err := hold(o, i, k, newInformer)
 		if err != nil {
 			return nil, err
 		}
+		h.offHeap = offHeap
 		all = append(all, h)
 	}
 	return all, nil
 }
 
 // hold makes the informer of a kind.
-func hold(o contender.Options, number int, k contender.Kind) (*held, error) {
-	lw, err := listWatch(o.Config, k)
-	if err != nil {
-		return nil, err
-	}
+func hold(o contender.Options, number int, k contender.Kind, newInformer NewInformer) (*held, error) {
 	byIndex := func(obj any) ([]string, error) { return []string{contender.IndexValue(obj.(corpus.Object))}, nil }
 	c := &held{Kind: k, onEvent: func(version string) { o.OnEvent(number, version) }}
-	c.informer = cache.NewSharedIndexInformer(lw, k.Blank(), 0, cache.Indexers{
+	var err error
+	c.informer, err = newInformer(o, k, cache.Indexers{
 		contender.IndexPath(k.Resource): byIndex, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	})
-	if o.Best {
-		if err := c.informer.SetTransform(stripManagedFields); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	handlers := []cache.ResourceEventHandler{OnVersion(c.onEvent)}
 	if o.Reconcile {
@@ -215,4 +234,9 @@ func (c holder) ByLabel(kind int, namespace, value string) (n int, err error) {
 }
 
 // Held implements contender.Contender.
-func (c holder) Held() int64 { return 0 }
+func (c holder) Held() (n int64) {
+	for _, h := range c {
+		n += h.offHeap(h.informer)
+	}
+	return n
+}
