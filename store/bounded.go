@@ -134,18 +134,8 @@ func (s *Store) serve(a *boundedCall) {
 	} else {
 		s.bounded.watch.Begin(a)
 	}
-	growStack(0)
 	a.answer = a.d.ask(a.e)
 	a.exited = false
-}
-
-// growStack gives a new goroutine a stack for a decoder at once. Otherwise the stack would be copied each time
-// that it doubles.
-//
-//go:noinline
-func growStack(i int) byte {
-	var room [16 << 10]byte
-	return room[i]
 }
 
 // onOverrun runs when a call has taken too long: it lets the writer go on.
