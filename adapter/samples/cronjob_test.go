@@ -35,7 +35,7 @@ func TestCronJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := ways("packed-cache")
+	all := ways("packed-cache", "flyball-manager")
 	for i, w := range all {
 		flags := []string{"--webhook-host=127.0.0.1", "--webhook-port=" + port}
 		if w.program == "after" {

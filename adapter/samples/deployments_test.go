@@ -52,7 +52,7 @@ func TestFoo(t *testing.T) {
 
 // A Memcached has its servers, says whether they are ready, and tells people when it is deleted.
 func TestMemcached(t *testing.T) {
-	each(t, "memcached", ways("packed-cache"), func(s *story) {
+	each(t, "memcached", ways("packed-cache", "flyball-manager"), func(s *story) {
 		ready := func(generation int64) func(*memcached.Memcached) bool {
 			return func(m *memcached.Memcached) bool {
 				c := meta.FindStatusCondition(m.Status.Conditions, "Available")

@@ -3,7 +3,9 @@ package main
 
 import (
 	"flag"
+	"net"
 	"os"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -12,6 +14,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/flyball-io/flyball"
+	flyctrl "github.com/flyball-io/flyball/adapter/ctrl"
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
 	"github.com/flyball-io/flyball/adapter/samples/cronjob/api"
 )
@@ -29,6 +33,7 @@ func run() error {
 	port := flag.Int("webhook-port", 9443, "port of the webhooks")
 	certs := flag.String("webhook-cert-dir", "", "folder with their certificate")
 	packed := flag.Bool("packed-cache", false, "hold the cache packed, the first step of a move")
+	moved := flag.Bool("flyball-manager", false, "run on a manager of Flyball, the second step")
 	flag.Parse()
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -48,7 +53,13 @@ func run() error {
 	if *packed {
 		o.NewCache = ctrlcache.New
 	}
-	mgr, err := ctrl.NewManager(cfg, o)
+	var mgr ctrl.Manager
+	if *moved {
+		addr := net.JoinHostPort(*host, strconv.Itoa(*port))
+		mgr, err = flyctrl.NewManager(cfg, flyball.Options{Name: "cronjob", Scheme: types, Webhooks: flyball.Webhooks{Addr: addr, CertDir: *certs}})
+	} else {
+		mgr, err = ctrl.NewManager(cfg, o)
+	}
 	if err != nil {
 		return err
 	}

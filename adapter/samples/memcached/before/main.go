@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/flyball-io/flyball"
+	flyctrl "github.com/flyball-io/flyball/adapter/ctrl"
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
 	"github.com/flyball-io/flyball/adapter/samples/memcached/api"
 )
@@ -25,6 +27,7 @@ func main() {
 
 func run() error {
 	packed := flag.Bool("packed-cache", false, "hold the cache packed, the first step of a move")
+	moved := flag.Bool("flyball-manager", false, "run on a manager of Flyball, the second step")
 	flag.Parse()
 	types := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -40,7 +43,12 @@ func run() error {
 	if *packed {
 		o.NewCache = ctrlcache.New
 	}
-	mgr, err := ctrl.NewManager(cfg, o)
+	var mgr ctrl.Manager
+	if *moved {
+		mgr, err = flyctrl.NewManager(cfg, flyball.Options{Name: "memcached", Scheme: types})
+	} else {
+		mgr, err = ctrl.NewManager(cfg, o)
+	}
 	if err != nil {
 		return err
 	}
