@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/wal"
 	kcmconfig "k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	kcmoptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 )
 
 // Kubernetes before 1.34 goes with etcd 3.5.
 
-func setSegmentSize(bytes int64) { wal.SegmentSizeBytes = bytes }
+// setSegmentSize does nothing: the package of segments stands elsewhere in etcd 3.5, and go mod tidy wants imports to
+// exist for every build tag. A segment has 64 MB then.
+func setSegmentSize(int64) {}
 
 func warnAfter(cfg *embed.Config, _, apply time.Duration) {
 	cfg.ExperimentalWarningApplyDuration = apply
