@@ -95,7 +95,10 @@ func Cache(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{}
-	t := &trial{o: &o}
+	t, when := &trial{o: &o, vetFails: o.Undo}, "after" // what is undone only has to build
+	if o.Undo {
+		when = "undone"
+	}
 	if !o.DryRun && !o.SkipTests && !o.Undo {
 		if err := t.plan(p, r); err != nil {
 			return nil, err
@@ -129,7 +132,7 @@ func Cache(ctx context.Context, o Options) (*Result, error) {
 	if o.DryRun {
 		return r, nil
 	}
-	if err := t.run(ctx, "after"); err != nil {
+	if err := t.run(ctx, when); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {

@@ -40,15 +40,18 @@ func (e *NoControlPlaneError) Error() string {
 
 // FailedError says that a step failed, before or with the change. Nothing was changed.
 type FailedError struct {
-	// When is "before" or "after", Step the command, and Output what it printed.
+	// When is "before", "after" or "undone", Step the command, and Output what it printed.
 	When, Step, Output string
 	Err                error
 }
 
 func (e *FailedError) Error() string {
 	what := "with the packed cache"
-	if e.When == "before" {
+	switch e.When {
+	case "before":
 		what = "as it is, without any change,"
+	case "undone":
+		what = "without the packed cache"
 	}
 	return fmt.Sprintf("the project %s fails at %s: %v\n%s", what, e.Step, e.Err, strings.TrimRight(e.Output, "\n"))
 }
@@ -130,7 +133,7 @@ func findAssets(dir string) string {
 	return abs
 }
 
-// run builds and tests the copy. when is "before" or "after".
+// run builds and tests the copy. when is as in FailedError.
 func (t *trial) run(ctx context.Context, when string) error {
 	for _, args := range [][]string{{"go", "build", "./..."}, {"go", "vet", "./..."}} {
 		if t.vetFails && args[1] == "vet" {
