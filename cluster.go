@@ -33,7 +33,7 @@ var ofCluster = []string{"Config", "Kubeconfig", "Context", "Scheme", "Cache", "
 // lines in the log the key cluster. A cluster stays as long as m.
 func (m *Manager) Cluster(name string, o Options) (*Manager, error) {
 	if name == "" || checkName(name) != name || strings.Contains(name, ":") {
-		return nil, &option.Error{Of: "flyball.Manager.Cluster", Field: "name", Err: errors.New("is not one of letters, digits, -, _ and .")}
+		return nil, &option.Error{Of: "flyball.Manager.Cluster", Field: "name", Err: errors.New("has characters other than letters, digits, dots and the signs - and _")}
 	}
 	c := &Manager{program: m.program, cluster: name, o: m.o}
 	for i, given := range reflect.ValueOf(o).Fields() {

@@ -367,7 +367,7 @@ func TestTypedInformer(t *testing.T) {
 	ns := planetest.Namespace(t, planetest.Shared(t))
 	create(t, ns, "a")
 	f := newFactory(t, clientgo.WithNamespace(ns), clientgo.WithFieldSelector(notRoot))
-	in := f.Core().V1().ConfigMaps().(corev1informers.TypedConfigMapInformer).TypedInformer()
+	in := f.Core().V1().ConfigMaps().TypedInformer()
 	var told story
 	handle, err := in.AddTypedEventHandler(corev1informers.ConfigMapHandlerFuncs{AddFunc: func(o *corev1.ConfigMap) { told.say(o.Name) }}, toolscache.HandlerOptions{})
 	must(t, err)

@@ -40,9 +40,10 @@ func TestResults(t *testing.T) {
 		want     reconcile.Result
 		terminal bool
 	}{
-		"done":     {},
-		"after":    {result: ctrl.Result{RequeueAfter: time.Minute}, want: reconcile.Result{RequeueAfter: time.Minute}},
-		"requeue":  {result: ctrl.Result{Requeue: true}, want: reconcile.Result{Requeue: true}}, //nolint:staticcheck // programs use it
+		"done":  {},
+		"after": {result: ctrl.Result{RequeueAfter: time.Minute}, want: reconcile.Result{RequeueAfter: time.Minute}},
+		//lint:ignore SA1019 programs use it
+		"requeue":  {result: ctrl.Result{Requeue: true}, want: reconcile.Result{Requeue: true}},
 		"priority": {result: ctrl.Result{RequeueAfter: 1, Priority: new(7)}, want: reconcile.Result{RequeueAfter: 1, Priority: new(7)}},
 		"error":    {err: broken},
 		"terminal": {err: fmt.Errorf("wrapped: %w", crreconcile.TerminalError(broken)), terminal: true},
@@ -197,7 +198,8 @@ func TestReconcilerRuns(t *testing.T) {
 		case 1:
 			return ctrl.Result{RequeueAfter: time.Millisecond, Priority: new(9)}, nil
 		case 2:
-			return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // programs use it
+			//lint:ignore SA1019 programs use it
+			return ctrl.Result{Requeue: true}, nil
 		case 3:
 			return ctrl.Result{}, errors.New("once more")
 		case 4:

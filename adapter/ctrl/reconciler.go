@@ -39,7 +39,8 @@ func TypedReconciler[R comparable](r crreconcile.TypedReconciler[R]) reconcile.R
 		if errors.Is(err, crreconcile.TerminalError(nil)) {
 			err = reconcile.Terminal(err)
 		}
-		return reconcile.Result{RequeueAfter: result.RequeueAfter, Requeue: result.Requeue, Priority: result.Priority}, err //nolint:staticcheck // programs still use Requeue
+		//lint:ignore SA1019 programs still use Requeue
+		return reconcile.Result{RequeueAfter: result.RequeueAfter, Requeue: result.Requeue, Priority: result.Priority}, err
 	}
 }
 

@@ -159,7 +159,7 @@ func (s *server) ask(ctx context.Context) (err error) {
 		body, err := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(body), err
 	}
-	status, body, err := get("/version")
+	_, body, err := get("/version")
 	var version struct{ GitVersion string }
 	if err == nil {
 		err = json.Unmarshal([]byte(body), &version)
@@ -168,7 +168,7 @@ func (s *server) ask(ctx context.Context) (err error) {
 		return fmt.Errorf("version: %w", err)
 	}
 	s.version = strings.TrimPrefix(version.GitVersion, "v")
-	status, body, err = get("/api/v1/namespaces?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1")
+	status, body, err := get("/api/v1/namespaces?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1")
 	switch {
 	case err != nil:
 		return fmt.Errorf("streaming list: %w", err)

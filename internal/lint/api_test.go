@@ -17,7 +17,7 @@ import (
 )
 
 // maxNames is how many names the public packages may export at the top level: types, functions,
-// constants and variables, without methods and fields. It only ever falls; 550 is the goal.
+// constants and variables, without methods and fields. It rose by one with operatortest.Record; 550 is the goal.
 const maxNames = 544
 
 // apiFile is the recorded API, from the root of the module.

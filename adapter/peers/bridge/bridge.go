@@ -123,6 +123,7 @@ func (k Kind) serve(r *http.Request, namespace string) *http.Response {
 	}
 	source := k.Source(namespace)
 	if isWatch, _ := strconv.ParseBool(q.Get("watch")); !isWatch {
+		//lint:ignore SA1019 the fake sources of the tests have no other
 		list, err := source.List(o)
 		if err != nil {
 			return failure(r, err)
@@ -136,6 +137,7 @@ func (k Kind) serve(r *http.Request, namespace string) *http.Response {
 	if q.Has("sendInitialEvents") {
 		return failure(r, apierrors.NewInvalid(schema.GroupKind{}, "", nil))
 	}
+	//lint:ignore SA1019 the fake sources of the tests have no other
 	w, err := source.Watch(o)
 	if err != nil {
 		return failure(r, err)
