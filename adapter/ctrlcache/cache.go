@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,7 @@ type Cache struct {
 	lists  *reflector.Limiter
 	audits *reflector.Limiter
 
+	begun   atomic.Bool   // Start was called
 	started chan struct{} // closed by Start
 
 	mu        sync.RWMutex
@@ -123,11 +125,11 @@ func (c *Cache) probe(key kindKey, s crcache.Config) error {
 
 // Start runs the watches until ctx ends, and those that are added meanwhile. It returns when all have ended.
 func (c *Cache) Start(ctx context.Context) error {
-	c.mu.Lock()
-	if c.group != nil {
-		c.mu.Unlock()
+	if !c.begun.CompareAndSwap(false, true) {
 		return errStarted
 	}
+	defer register(c)() // first, so that whoever is told of an object finds the metrics
+	c.mu.Lock()
 	c.group, c.ctx = run.New(ctx)
 	for _, w := range c.watches {
 		c.start(w)
@@ -139,7 +141,6 @@ func (c *Cache) Start(ctx context.Context) error {
 	c.mu.Unlock()
 	close(c.started)
 	defer c.conn.close()
-	defer register(c)()
 
 	<-c.ctx.Done()
 	err := c.group.Wait()
