@@ -279,8 +279,11 @@ func TestIndexFunctionThatNeverReturnsCostsOneGoroutine(t *testing.T) {
 			commit(s, fmt.Sprintf("+slow u%d@%d app=a", i, 2*i+1))
 			commit(s, "x slow")
 		}
-		if took := time.Since(began); took != time.Second || slow.running != 1 {
-			t.Errorf("it took %v, %d calls run", took, slow.running)
+		slow.mu.Lock()
+		running := slow.running
+		slow.mu.Unlock()
+		if took := time.Since(began); took != time.Second || running != 1 {
+			t.Errorf("it took %v, %d calls run", took, running)
 		}
 		if got := under(t, s.Snapshot(), "slow"); got != "" {
 			t.Errorf("the index holds %q", got)

@@ -113,7 +113,7 @@ func TestForgiving(t *testing.T) {
 		t.Errorf("%d webhooks", n)
 	}
 	got := strings.Join(webhookFlags("127.0.0.1:9443", "shop-system", objs), " ")
-	if want := "--webhook-addr 127.0.0.1:9443 --webhook-namespace elsewhere --webhook-mutating x-mutating-webhook-configuration --webhook-validating x-validating-webhook-configuration"; got != want {
+	if want := "--webhook-addr 127.0.0.1:9443 --webhook-namespace elsewhere --webhook-cert-dir  --webhook-mutating x-mutating-webhook-configuration --webhook-validating x-validating-webhook-configuration"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
