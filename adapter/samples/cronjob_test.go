@@ -47,7 +47,7 @@ func TestCronJob(t *testing.T) {
 		hook(s, "127.0.0.1:"+port, ca)
 		wrong := newCronJob("wrong", "every full moon")
 		wrong.Namespace = s.ns
-		refused(s, wrong, "spec.schedule")
+		refused(s, port, wrong, "spec.schedule")
 
 		c := newCronJob("yearly", "0 0 1 1 *")
 		c.Spec.Suspend = new(true)
@@ -145,22 +145,28 @@ func hook(s *story, addr string, ca []byte) {
 	})
 }
 
-// refused waits until the webhooks answer, by an object that they must refuse.
-func refused(s *story, c *cronjob.CronJob, why string) {
+// refused returns when the webhooks refuse an object that they must refuse. The program says when it listens.
+// The API server does not say when it has heard of the webhooks: until then it takes the object, and each
+// attempt begins when the watch has seen the end of the one before.
+func refused(s *story, port string, c *cronjob.CronJob, why string) {
 	s.Helper()
-	for deadline := time.Now().Add(bound); ; time.Sleep(50 * time.Millisecond) {
-		_, err := client.Create(s.Context(), s.c, c)
-		switch {
-		case err != nil && strings.Contains(err.Error(), why):
-			return
-		case err == nil: // the API server has not heard of the webhooks yet
-			if err := client.Delete(s.Context(), s.c, c); err != nil {
+	s.log.await(s, "that it listens at port "+port, func(line string) bool {
+		return strings.Contains(line, port) && (strings.Contains(line, "listening") || strings.Contains(line, "Serving webhook server"))
+	})
+	for ctx, late := context.WithTimeout(s.Context(), bound); ; {
+		taken, err := client.Create(s.Context(), s.c, c)
+		if err != nil {
+			late()
+			if !strings.Contains(err.Error(), why) {
 				s.Fatal(err)
 			}
+			return
 		}
-		if time.Now().After(deadline) {
-			s.Fatalf("the webhooks do not answer: %v", err)
+		if ctx.Err() != nil {
+			late()
+			s.Fatalf("%s is still taken", c.Name)
 		}
+		remove(s, taken)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // A Foo has its Deployment, which follows it, is repaired and goes with it. A Deployment of others is left
 // alone.
 func TestFoo(t *testing.T) {
-	each(t, "foo", ways(), func(s *story) {
+	each(t, "foo", ways("packed-cache"), func(s *story) {
 		f := create(s, &foo.Foo{
 			ObjectMeta: metav1.ObjectMeta{Name: "example"},
 			Spec:       foo.FooSpec{DeploymentName: "example-deployment", Replicas: new(int32(1))},

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/flyball-io/flyball v0.0.0-00010101000000-000000000000
 	github.com/flyball-io/flyball/adapter v0.0.0-00010101000000-000000000000
+	github.com/flyball-io/flyball/adapter/clientgo v0.0.0-00010101000000-000000000000
 	github.com/flyball-io/flyball/adapter/ctrl v0.0.0-00010101000000-000000000000
 	github.com/prometheus/client_golang v1.24.1
 	github.com/robfig/cron/v3 v3.0.1
@@ -80,5 +81,6 @@ require (
 replace (
 	github.com/flyball-io/flyball => ../../
 	github.com/flyball-io/flyball/adapter => ../
+	github.com/flyball-io/flyball/adapter/clientgo => ../clientgo
 	github.com/flyball-io/flyball/adapter/ctrl => ../ctrl
 )

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +44,8 @@ type story struct {
 	c *client.Live
 	// ns is a namespace for this run.
 	ns string
+	// log is what the program prints.
+	log *output
 }
 
 // way is one way to run a sample.
@@ -84,8 +87,8 @@ func each(t *testing.T, sample string, all []way, tell func(s *story)) {
 	}
 	for _, w := range all {
 		t.Run(w.name, func(t *testing.T) {
-			s := &story{t, c, planetest.Namespace(t, p)}
-			start(t, build(t, sample+"/"+w.program), p.KubeconfigPath(), w.args...)
+			s := &story{T: t, c: c, ns: planetest.Namespace(t, p)}
+			s.log = start(t, build(t, sample+"/"+w.program), p.KubeconfigPath(), w.args...)
 			tell(s)
 		})
 	}
@@ -101,13 +104,55 @@ func build(t *testing.T, pkg string) string {
 	return file
 }
 
-// start starts a program. At the end of the test the program is told to stop, and must end in good order.
-func start(t *testing.T, file, kubeconfig string, args ...string) {
+// output is what a program has printed so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{} // is closed by the next Write
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.more)
+	o.more = make(chan struct{})
+	return o.text.Write(b)
+}
+
+// now returns the text, and what the next Write closes.
+func (o *output) now() (text string, more <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String(), o.more
+}
+
+// await returns when the program has printed a line of which ok says so.
+func (o *output) await(s *story, what string, ok func(line string) bool) {
+	s.Helper()
+	late := time.After(bound)
+	for {
+		text, more := o.now()
+		for line := range strings.Lines(text) {
+			if ok(line) {
+				return
+			}
+		}
+		select {
+		case <-more:
+		case <-late:
+			s.Fatalf("the program does not say %s", what)
+		}
+	}
+}
+
+// start starts a program and returns what it prints. At the end of the test the program is told to stop,
+// and must end in good order.
+func start(t *testing.T, file, kubeconfig string, args ...string) *output {
 	t.Helper()
-	var log bytes.Buffer
+	log := &output{more: make(chan struct{})}
 	cmd := exec.Command(file, args...)
 	cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
-	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +166,11 @@ func start(t *testing.T, file, kubeconfig string, args ...string) {
 			t.Errorf("the program ended with: %v", err)
 		}
 		if t.Failed() {
-			t.Logf("its log:\n%s", &log)
+			text, _ := log.now()
+			t.Logf("its log:\n%s", text)
 		}
 	})
+	return log
 }
 
 // await returns an object of the namespace when ok says so of it, in its present state or a later one. An

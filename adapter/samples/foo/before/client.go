@@ -38,6 +38,8 @@ func (c *fooClient) in(namespace string) *gentype.ClientWithList[*api.Foo, *api.
 		func() *api.Foo { return &api.Foo{} }, func() *api.FooList { return &api.FooList{} })
 }
 
+var fooIndexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+
 func newFooInformer(c *fooClient, resync time.Duration) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -46,7 +48,7 @@ func newFooInformer(c *fooClient, resync time.Duration) cache.SharedIndexInforme
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return c.in("").Watch(ctx, o)
 		},
-	}, &api.Foo{}, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	}, &api.Foo{}, resync, fooIndexers)
 }
 
 // fooLister reads Foos from the store of the informer.

@@ -20,21 +20,23 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"github.com/flyball-io/flyball/adapter/clientgo"
 	"github.com/flyball-io/flyball/adapter/samples/foo/api"
 )
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", os.Getenv("KUBECONFIG"), "file with the cluster")
+	packed := flag.Bool("packed-cache", false, "hold the caches packed, the first step of a move")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *kubeconfig); err != nil {
+	if err := run(ctx, *kubeconfig, *packed); err != nil {
 		klog.ErrorS(err, "foo")
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kubeconfig string) error {
+func run(ctx context.Context, kubeconfig string, packed bool) error {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -60,6 +62,15 @@ func run(ctx context.Context, kubeconfig string) error {
 
 	factory := informers.NewSharedInformerFactory(kube, 30*time.Second)
 	fooInformer := newFooInformer(foos, 30*time.Second)
+	if packed {
+		if factory, err = clientgo.NewSharedInformerFactory(cfg, 30*time.Second); err != nil {
+			return err
+		}
+		fooInformer, err = clientgo.NewSharedIndexInformer(cfg, &api.Foo{}, 30*time.Second, fooIndexers, clientgo.WithScheme(types))
+		if err != nil {
+			return err
+		}
+	}
 	c, err := newController(kube, foos, factory.Apps().V1().Deployments(), fooInformer,
 		events.NewRecorder(types, corev1.EventSource{Component: "foo"}))
 	if err != nil {

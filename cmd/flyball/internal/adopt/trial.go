@@ -270,7 +270,8 @@ func (t *trial) test(ctx context.Context, when string) (results, output map[stri
 	return results, output, nil
 }
 
-// prune removes failed packages and tests of which a test below has failed: that one is named.
+// prune removes the failures that only repeat those of their tests and subtests. What remains are the
+// innermost failed tests, and packages that failed without a test.
 func prune(results map[string]string) {
 	for _, name := range failing(results) {
 		for _, other := range failing(results) {

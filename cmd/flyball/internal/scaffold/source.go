@@ -61,8 +61,8 @@ func readMod(dir string) (*modfile.File, error) {
 	return modfile.Parse(file, data, nil)
 }
 
-// kubernetes are the libraries of which a project must have one version. "go mod tidy" removes those
-// that it does not need.
+// kubernetes are the libraries that a project must have in one and the same version. "go mod tidy"
+// removes those that the project does not use.
 var kubernetes = []string{"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go"}
 
 // goMod returns the go.mod of a new project in dir: Flyball from the checkout, with the newest tested
