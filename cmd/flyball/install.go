@@ -78,34 +78,32 @@ while the program that cares for these runs.`,
 // everything selects all objects of a project.
 func everything(manifest.Object) bool { return true }
 
-// rendered returns the wanted objects of a project's config/default.
-func rendered(dir string, wanted func(manifest.Object) bool) ([]manifest.Object, error) {
+// rendered returns the wanted objects of a project's config/default, in the order of their creation. image is that
+// of the program; empty: as it stands there.
+func rendered(dir, image string, wanted func(manifest.Object) bool) ([]manifest.Object, error) {
 	objs, err := kustomize.Build(filepath.Join(dir, "config", "default"))
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(objs, func(o manifest.Object) bool { return !wanted(o) }), nil
+	objs = slices.DeleteFunc(objs, func(o manifest.Object) bool { return !wanted(o) })
+	if image != "" {
+		if err := setImage(objs, image); err != nil {
+			return nil, err
+		}
+	}
+	return manifest.Sorted(objs), nil
 }
 
 // run applies or deletes the wanted objects of the project.
 func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool, deleting bool) error {
-	dir, err := scaffold.Find(f.dir)
+	dir, _, err := scaffold.Open(f.dir)
 	if err != nil {
 		return err
 	}
-	if _, err := scaffold.Load(dir); err != nil {
-		return err
-	}
-	objs, err := rendered(dir, wanted)
+	objs, err := rendered(dir, f.image, wanted)
 	if err != nil {
 		return err
 	}
-	if f.image != "" {
-		if err := setImage(objs, f.image); err != nil {
-			return err
-		}
-	}
-	objs = manifest.Sorted(objs)
 	out := cmd.OutOrStdout()
 	if f.dryRun {
 		return manifest.Write(out, objs)

@@ -68,24 +68,14 @@ each run. All others are yours.`,
 }
 
 func (f *installerFlags) run(cmd *cobra.Command) error {
-	dir, err := scaffold.Find(f.dir)
+	dir, p, err := scaffold.Open(f.dir)
 	if err != nil {
 		return err
 	}
-	p, err := scaffold.Load(dir)
+	objs, err := rendered(dir, f.image, everything)
 	if err != nil {
 		return err
 	}
-	objs, err := rendered(dir, everything)
-	if err != nil {
-		return err
-	}
-	if f.image != "" {
-		if err := setImage(objs, f.image); err != nil {
-			return err
-		}
-	}
-	objs = manifest.Sorted(objs)
 	to, files := f.output, map[string][]byte{}
 	if f.helm {
 		if to == "" {

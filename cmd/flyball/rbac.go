@@ -117,11 +117,7 @@ func features(flag string, names []string) (rbac.Rules, error) {
 // ownKinds returns the features for owner references to the kinds of the project that contains the
 // working directory.
 func ownKinds() ([]string, error) {
-	dir, err := scaffold.Find(".")
-	if err != nil {
-		return nil, err
-	}
-	project, err := scaffold.Load(dir)
+	dir, project, err := scaffold.Open(".")
 	if errors.As(err, new(*scaffold.ForeignError)) {
 		kinds, err := adopt.Controlled(dir)
 		for i, k := range kinds {

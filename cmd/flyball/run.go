@@ -73,11 +73,7 @@ func newRun() *cobra.Command {
 
 // run executes the command.
 func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string) (err error) {
-	dir, err := scaffold.Find(f.dir)
-	if err != nil {
-		return err
-	}
-	p, err := scaffold.Load(dir)
+	dir, p, err := scaffold.Open(f.dir)
 	if err != nil {
 		return err
 	}
@@ -111,7 +107,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 		return err
 	}
 	defer c.Close()
-	objs, err := rendered(dir, isRunWith)
+	objs, err := rendered(dir, "", isRunWith)
 	if err != nil {
 		return err
 	}

@@ -115,6 +115,16 @@ func Find(dir string) (string, error) {
 	}
 }
 
+// Open returns the root of the project that dir is in, and the project. Errors are those of Find and Load; with
+// one of Load the root is set, too.
+func Open(dir string) (root string, p *Project, err error) {
+	if root, err = Find(dir); err != nil {
+		return "", nil, err
+	}
+	p, err = Load(root)
+	return root, p, err
+}
+
 // Load reads the project in dir. The error is a *NoProjectError or a *ForeignError, or names the file,
 // the line and the mistake.
 func Load(dir string) (*Project, error) {
