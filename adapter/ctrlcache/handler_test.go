@@ -251,6 +251,23 @@ func (c *Counted) DeepCopyObject() runtime.Object {
 	return &d
 }
 
+// CountedList is what a program registers with Counted.
+type CountedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []Counted `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *CountedList) DeepCopyObject() runtime.Object {
+	d := &CountedList{TypeMeta: l.TypeMeta}
+	l.ListMeta.DeepCopyInto(&d.ListMeta)
+	for i := range l.Items {
+		d.Items = append(d.Items, *l.Items[i].DeepCopyObject().(*Counted))
+	}
+	return d
+}
+
 // A hundred handlers and two index functions cost one decode of an object, and one more of its old state.
 func TestHandlersAndIndexesShareDecodes(t *testing.T) {
 	const all = 100
@@ -264,7 +281,7 @@ func TestHandlersAndIndexesShareDecodes(t *testing.T) {
 	u.SetName("a")
 	eventually(t, func() error { return crclient.IgnoreAlreadyExists(live(t).Create(ctx, u.DeepCopy())) })
 	s := runtime.NewScheme()
-	s.AddKnownTypes(widgetGroup, &Counted{})
+	s.AddKnownTypes(widgetGroup, &Counted{}, &CountedList{})
 	metav1.AddToGroupVersion(s, widgetGroup)
 	c := newCache(t, crcache.Options{Scheme: s, DefaultNamespaces: map[string]crcache.Config{ns: {}}}, ctrlcache.Options{})
 	decodes.Store(0)

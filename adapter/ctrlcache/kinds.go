@@ -58,6 +58,16 @@ func keyOf(s *runtime.Scheme, o runtime.Object) (kindKey, error) {
 	return k, nil
 }
 
+// listable returns an error for a type without a list in the scheme, as the default cache does. Most such types, as
+// Binding, are of requests: no server lists them, and a read would wait for a list until its context ends.
+func (k kindKey) listable(s *runtime.Scheme) error {
+	if k.form != typed {
+		return nil
+	}
+	_, err := s.New(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
+	return err
+}
+
 // newObject returns an empty object of a kind.
 func (k kindKey) newObject(s *runtime.Scheme) (object.Object, error) {
 	switch k.form {

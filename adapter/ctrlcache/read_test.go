@@ -50,6 +50,25 @@ func names(list []corev1.ConfigMap) string {
 	return strings.Join(all, " ")
 }
 
+// A kind that has no list is an error at once, as from the default cache: nothing waits for a list of it.
+func TestReadsOfAKindWithoutAList(t *testing.T) {
+	stock, err := crcache.New(config(t), crcache.Options{})
+	must(t, err)
+	run(t, stock.Start)
+	for name, c := range map[string]crcache.Cache{"default": stock, "packed": newCache(t, crcache.Options{}, ctrlcache.Options{})} {
+		ctx := bounded(t)
+		if err := c.Get(ctx, crclient.ObjectKey{Namespace: "default", Name: "a"}, &corev1.Binding{}); !runtime.IsNotRegisteredError(err) {
+			t.Errorf("%s: Get: %v", name, err)
+		}
+		if _, err := c.GetInformer(ctx, &corev1.Binding{}); !runtime.IsNotRegisteredError(err) {
+			t.Errorf("%s: GetInformer: %v", name, err)
+		}
+		if !c.WaitForCacheSync(ctx) {
+			t.Errorf("%s: a watch stays, and cannot sync", name)
+		}
+	}
+}
+
 // Typed, unstructured and metadata-only objects are read as from the default cache, the TypeMeta included.
 func TestReadsOfEachForm(t *testing.T) {
 	ns := planetest.Namespace(t, planetest.Shared(t))

@@ -49,6 +49,9 @@ func (c *Cache) watch(key kindKey, k *kind, namespace string) (*watch, error) {
 	if w := c.watches[at]; w != nil {
 		return w, nil
 	}
+	if err := key.listable(c.opts.Scheme); err != nil {
+		return nil, err
+	}
 	if known := c.kinds[key.gvk]; known != nil {
 		k = known
 	}
