@@ -166,6 +166,9 @@ func (r *Reflector) step(now time.Time, in input) action {
 			r.o.OnState(r.State())
 		}
 	}
+	if now := &r.core.state; now.Err != nil && now.Err != err && now.Phase != Stopped && r.o.OnFailure != nil {
+		r.o.OnFailure(now.Err)
+	}
 	return out.next
 }
 

@@ -415,37 +415,6 @@ func TestServerAwayForMinutes(t *testing.T) {
 	})
 }
 
-func TestForbiddenNamesVerbAndResource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := &scripted{
-			onWatch: func(int, wire.WatchQuery, *stream) error { return status("403") },
-			onList:  func(int, wire.ListQuery) (string, error) { return "", status("403") },
-		}
-		failures := 0
-		r, stop := running(t, src, newContent(), Options{Resource: "deployments.apps", OnFailure: func(err error) {
-			if err.Error() != "403" {
-				t.Errorf("told of %v", err)
-			}
-			failures++
-		}})
-		defer func() {
-			stop()
-			if lists, watches := src.counts(); failures != lists+watches {
-				t.Errorf("told of %d failures of %d lists and %d watches", failures, lists, watches)
-			}
-		}()
-		time.Sleep(time.Second)
-		s := r.State()
-		if s.Phase != Forbidden || s.Err == nil || s.Err.Error() != "list deployments.apps: 403" {
-			t.Errorf("state: %+v", s)
-		}
-		time.Sleep(10 * time.Minute)
-		if lists, watches := src.counts(); lists > 21 || lists < 18 || watches > 5 {
-			t.Errorf("asked by %d lists and %d watches in ten minutes", lists, watches)
-		}
-	})
-}
-
 // Many kinds that start at once list a few at a time.
 func TestLimiterBoundsConcurrentLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -74,7 +74,7 @@ func (s *session) discover(timeout time.Duration) input {
 	defer cancel()
 	serving, err := d.Served(ctx)
 	if err != nil {
-		return s.failed(err)
+		return input{event: ended, err: err}
 	}
 	return input{event: discovered, serving: serving}
 }
@@ -168,7 +168,7 @@ func (s *session) takeFrame() (input, bool) {
 	}
 	switch f.Type {
 	case wire.Error:
-		return s.failed(&apierrors.StatusError{ErrStatus: *f.Status}), true
+		return input{event: ended, err: &apierrors.StatusError{ErrStatus: *f.Status}}, true
 	case wire.Bookmark:
 		return input{event: frameCame, what: f.Type, version: f.ResourceVersion, initialEnd: f.InitialEventsEnd}, true
 	}
@@ -184,14 +184,6 @@ func (s *session) ended(err error) input {
 		if reason, ok := s.r.takeRelist(); ok {
 			return input{event: relistAsked, reason: reason}
 		}
-	}
-	return s.failed(err)
-}
-
-// failed returns the input for a failure, and reports it.
-func (s *session) failed(err error) input {
-	if s.r.o.OnFailure != nil && s.ctx.Err() == nil {
-		s.r.o.OnFailure(err)
 	}
 	return input{event: ended, err: err}
 }

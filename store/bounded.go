@@ -134,16 +134,22 @@ func (s *Store) serve(a *boundedCall) {
 	} else {
 		s.bounded.watch.Begin(a)
 	}
+	growStack(0) // for decoders: a new stack grows by doubling, and each time it is copied
 	a.answer = a.d.ask(a.e)
 	a.exited = false
 }
 
+//go:noinline
+func growStack(i int) byte {
+	var room [16 << 10]byte
+	return room[i]
+}
+
 // onOverrun runs when a call has taken too long: it lets the writer go on.
 func (s *Store) onOverrun(a *boundedCall, began time.Time) {
-	pending := &pendingIndex{since: time.Now()}
 	q := &indexCall{a.d.name, a.e.Key(), began}
-	pending.current.Store(q)
-	a.pending = pending
+	a.pending = newPendingIndex()
+	a.pending.current.Store(q)
 	a.naming = time.AfterFunc(overdue.After-time.Since(began), func() { s.reportOverdue(q, began) })
 	if !a.state.CompareAndSwap(0, callOverrun) {
 		a.naming.Stop()

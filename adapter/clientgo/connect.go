@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -17,7 +18,7 @@ type connection struct {
 	foreign      bool // the transport belongs to the program
 }
 
-func connect(cfg *rest.Config, s *runtime.Scheme) (*connection, error) {
+func connect(cfg *rest.Config, s *runtime.Scheme, m meta.RESTMapper) (*connection, error) {
 	if cfg == nil {
 		return nil, errors.New("clientgo: the configuration is nil")
 	}
@@ -27,7 +28,7 @@ func connect(cfg *rest.Config, s *runtime.Scheme) (*connection, error) {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	var err error
-	if c.typed, err = client.New(cfg, client.Options{Scheme: s}); err != nil {
+	if c.typed, err = client.New(cfg, client.Options{Scheme: s, Mapper: m}); err != nil {
 		return nil, fmt.Errorf("clientgo: %w", err)
 	}
 	if c.plain, err = client.New(cfg, client.Options{Scheme: runtime.NewScheme(), Mapper: c.typed.Mapper()}); err != nil {

@@ -56,7 +56,7 @@ func open(cfg *rest.Config, resync time.Duration, options []Option) (*shared, er
 	if err != nil {
 		return nil, err
 	}
-	conn, err := connect(cfg, c.scheme)
+	conn, err := connect(cfg, c.scheme, c.Mapper)
 	if err != nil {
 		return nil, err
 	}

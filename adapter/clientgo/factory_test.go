@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -445,6 +447,46 @@ func TestResourceThatComesLater(t *testing.T) {
 		t.Errorf("a late handler of errors: %v", err)
 	}
 }
+
+// With a mapper nothing asks the server what a kind is, which a role may forbid.
+func TestMapper(t *testing.T) {
+	ns := planetest.Namespace(t, planetest.Shared(t))
+	created(t, testobj.ConfigMap(ns+"/only"))
+	configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
+	m := meta.NewDefaultRESTMapper(nil)
+	m.AddSpecific(corev1.SchemeGroupVersion.WithKind("ConfigMap"), configMaps, configMaps, meta.RESTScopeNamespace)
+
+	cfg := rest.CopyConfig(config(t))
+	var asked atomic.Pointer[string]
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/configmaps") {
+				asked.Store(&r.URL.Path)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	with := []clientgo.Option{clientgo.WithNamespace(ns), clientgo.With(clientgo.Options{Mapper: m})}
+	f, err := clientgo.NewSharedInformerFactory(cfg, 0, with...)
+	must(t, err)
+	dynamic, err := clientgo.NewDynamicSharedInformerFactory(cfg, 0, with...)
+	must(t, err)
+	in, untyped := f.Core().V1().ConfigMaps().Informer(), dynamic.ForResource(configMaps).Informer()
+	synced(t, start(t, f), in.HasSyncedChecker())
+	synced(t, start(t, dynamic), untyped.HasSyncedChecker())
+	for _, in := range []toolscache.SharedIndexInformer{in, untyped} {
+		if keys := in.GetStore().ListKeys(); !slices.Contains(keys, ns+"/only") {
+			t.Errorf("%v", keys)
+		}
+	}
+	if path := asked.Load(); path != nil {
+		t.Errorf("the server was asked for %s", *path)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Every generated informer and lister of client-go shows what client-go shows, for each resource that the server has.
 func TestGeneratedListers(t *testing.T) {

@@ -303,7 +303,7 @@ func (in *Informer) clean(o object.Object) {
 	}
 }
 
-// failed tells the handler of watch errors of a failed request.
+// failed tells the handler of watch errors of a failure.
 func (in *Informer) failed(err error) {
 	f, ctx := in.watchError, in.ctx // they stay as they are once the informer is started
 	if f == nil {
@@ -363,8 +363,8 @@ func (in *Informer) SetTransform(f toolscache.TransformFunc) error {
 	return in.set(func() { in.transform = f })
 }
 
-// SetWatchErrorHandler implements SharedInformer. The function is called with each failed request, and a reflector
-// that has a name only.
+// SetWatchErrorHandler implements SharedInformer. The function gets each failure after which a list or
+// watch is tried again, and a reflector that has a name only.
 func (in *Informer) SetWatchErrorHandler(f toolscache.WatchErrorHandler) error {
 	return in.SetWatchErrorHandlerWithContext(func(_ context.Context, r *toolscache.Reflector, err error) { f(r, err) })
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -42,6 +43,8 @@ type Options struct {
 	// OnProblem is called with each problem that a person should look at; see informer.Problem. It must not
 	// block. Nil: problems are only logged.
 	OnProblem func(informer.Problem)
+	// Mapper names the resource of each kind, and says whether it is namespaced. Nil: the server is asked, once.
+	Mapper meta.RESTMapper
 	// Configure may change the options of each informer before it is made. Nil: none.
 	Configure func(*informer.Options)
 	// Metrics is where the metrics flyball_cache_… are registered. Nil: nowhere.

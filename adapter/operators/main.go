@@ -6,7 +6,7 @@
 //
 // It copies each operator's module from the module cache to a temporary folder, and changes one line there: the
 // one that makes the cache. Each run has a bare control plane of its own. A test that fails over the packed
-// cache, and not over the default one, is an error.
+// cache, and not over the default one, is an error. What hangs until -timeout has failed, by its name.
 package main
 
 import (
@@ -19,36 +19,55 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/flyball-io/flyball/adapter/internal/suites"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 func main() {
-	only := flag.String("only", "", "`name` of one operator; empty: all")
-	packages := flag.String("packages", "", "`packages` of its module, separated by commas; empty: those of the table")
-	keep := flag.Bool("keep", false, "keep the temporary folder, with reports and logs")
-	stock := flag.Bool("stock", true, "run the default cache, too")
+	var o options
+	flag.StringVar(&o.only, "only", "", "`name` of one operator; empty: all")
+	flag.Func("packages", "`packages` of its module, separated by commas; empty: those of the table", func(names string) error {
+		o.packages = strings.Split(names, ",")
+		return nil
+	})
+	flag.BoolVar(&o.keep, "keep", false, "keep the temporary folder, with reports and logs")
+	flag.BoolVar(&o.stock, "stock", true, "run the default cache, too")
+	flag.DurationVar(&o.bound, "timeout", 10*time.Minute, "the longest `time` for the tests of a package over one cache")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *only, *packages, *keep, *stock); err != nil {
+	if err := o.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "operators:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only, packages string, keep, stock bool) error {
-	chosen := slices.DeleteFunc(slices.Clone(operators), func(o operator) bool { return only != "" && o.name != only })
-	if len(chosen) == 0 {
-		return fmt.Errorf("there is no operator %q", only)
+// options are the flags.
+type options struct {
+	only        string
+	packages    []string
+	keep, stock bool
+	bound       time.Duration
+}
+
+func (opts options) run(ctx context.Context) error {
+	chosen := slices.DeleteFunc(slices.Clone(operators), func(o operator) bool { return opts.only != "" && o.name != opts.only })
+	switch {
+	case len(chosen) == 0:
+		return fmt.Errorf("there is no operator %q", opts.only)
+	case opts.packages != nil && opts.only == "":
+		return errors.New("-packages are those of one operator: -only names it")
+	case opts.bound <= 0:
+		return fmt.Errorf("-timeout %v: it must be more than nothing", opts.bound)
 	}
 	dir, err := os.MkdirTemp("", "flyball-operators-")
 	if err != nil {
 		return err
 	}
-	if keep {
-		fmt.Fprintln(os.Stderr, "operators: folder", dir)
+	if opts.keep {
+		progress("folder %s", dir)
 	} else {
 		defer os.RemoveAll(dir)
 	}
@@ -60,33 +79,55 @@ func run(ctx context.Context, only, packages string, keep, stock bool) error {
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	var bad []error
 	for _, o := range chosen {
-		if packages != "" {
-			o.packages = strings.Split(packages, ",")
+		if opts.packages != nil {
+			o.packages = opts.packages
 		}
 		src := filepath.Join(dir, o.name)
 		if err := o.copy(ctx, src); err != nil {
 			return fmt.Errorf("%s: %w", o.name, err)
 		}
 		for _, name := range o.packages {
-			t := &tests{operator: o, name: name, dir: filepath.Join(src, name), binary: binary}
-			if err := t.build(ctx); err != nil {
-				return fmt.Errorf("%s: %w", o.name, err)
+			t := &tests{operator: o, name: name, dir: filepath.Join(src, name), binary: binary, bound: opts.bound, graceful: graceful}
+			was, is, err := t.both(ctx, opts.stock)
+			if ctx.Err() != nil {
+				return errors.Join(append(bad, context.Cause(ctx))...)
 			}
-			var was *result
-			if stock {
-				if was, err = t.run(ctx, false); err != nil {
-					return err
-				}
-			}
-			is, err := t.run(ctx, true)
-			if err != nil {
-				return err
+			if err != nil { // the next package has its turn
+				bad = append(bad, fmt.Errorf("%s %s: %w", o.name, name, err))
+				continue
 			}
 			fmt.Println(row(o, name, was, is))
 			bad = append(bad, judge(o.name+" "+name, was, is)...)
 		}
 	}
 	return errors.Join(bad...)
+}
+
+// progress says what goes on.
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "operators: "+format+"\n", args...) }
+
+// both builds the tests, and runs them over the default cache, unless stock is false, and over the packed one.
+func (t *tests) both(ctx context.Context, stock bool) (was, is *result, err error) {
+	start := time.Now()
+	if err := t.build(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer os.Remove(filepath.Join(t.dir, testBinary)) // each has 100 MB
+	built := time.Since(start)
+	if stock {
+		if was, err = t.run(ctx, false); err != nil {
+			return nil, nil, err
+		}
+	}
+	if is, err = t.run(ctx, true); err != nil {
+		return nil, nil, err
+	}
+	took := "not run"
+	if was != nil {
+		took = was.took.Round(time.Second).String()
+	}
+	progress("%s %s: built in %v; default cache %s, packed cache %v", t.operator.name, t.name, built.Round(time.Second), took, is.took.Round(time.Second))
+	return was, is, nil
 }
 
 // row is a line of the table. was is nil if the default cache did not run.
@@ -119,7 +160,7 @@ func judge(name string, was, is *result) (bad []error) {
 		return bad
 	}
 	for _, f := range was.Failed {
-		fmt.Fprintf(os.Stderr, "operators: %s, default cache: %s\n", name, f)
+		progress("%s, default cache: %s", name, f)
 	}
 	if is.Passed < was.Passed && len(is.Failed) <= len(was.Failed) {
 		bad = append(bad, fmt.Errorf("%s: %d tests passed over the default cache, %d over the packed one", name, was.Passed, is.Passed))

@@ -5,7 +5,7 @@ type operator struct {
 	name, module, version string
 	goMod                 []string // more arguments of go mod edit
 	file, line, to        string
-	packages              []string
+	packages              []string // those whose tests make the cache
 }
 
 var operators = []operator{
@@ -20,8 +20,7 @@ var operators = []operator{
 			"core/reconcilers/cluster", "core/reconcilers/clusterclass", "core/reconcilers/clusterresourceset",
 			"core/reconcilers/extensionconfig", "core/reconcilers/machine", "core/reconcilers/machinedeployment",
 			"core/reconcilers/machinehealthcheck", "core/reconcilers/machinepool", "core/reconcilers/machineset",
-			"core/reconcilers/topology/cluster", "core/reconcilers/topology/machinedeployment", "core/reconcilers/topology/machineset",
-			"core/webhooks/admission/test",
+			"core/reconcilers/topology/cluster", "core/reconcilers/topology/cluster/structuredmerge", "core/webhooks/admission/test",
 		},
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/flyball-io/flyball/adapter/internal/suites"
@@ -19,6 +20,7 @@ type tests struct {
 	operator
 	name, dir, binary string
 	ginkgo            bool
+	bound, graceful   time.Duration
 }
 
 // result is what came of a run. peak is the most memory of the test process, in bytes.
@@ -26,13 +28,16 @@ type result struct {
 	suites.Report
 	caches int
 	peak   int64
+	took   time.Duration
 }
 
-// bound is the longest time that the tests of a package may take.
-const bound = 20 * time.Minute
+// graceful is how long the tests have to say what hung, after their bound.
+const graceful = time.Minute
+
+const testBinary = "operator.test"
 
 func (t *tests) build(ctx context.Context) error {
-	if _, err := suites.Command(ctx, t.dir, "go", "test", "-mod=mod", "-c", "-o", "operator.test", "."); err != nil {
+	if _, err := suites.Command(ctx, t.dir, "go", "test", "-mod=mod", "-c", "-o", testBinary, "."); err != nil {
 		return err
 	}
 	files, err := filepath.Glob(filepath.Join(t.dir, "*_test.go"))
@@ -49,10 +54,9 @@ func (t *tests) build(ctx context.Context) error {
 	return nil
 }
 
-// run runs the tests on a control plane of their own.
+// run runs the tests on a control plane of their own. Errors are those of the control plane, and the end of ctx:
+// what the tests do is in the result.
 func (t *tests) run(ctx context.Context, packed bool) (_ *result, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("%s has not ended in %v", t.name, bound))
-	defer cancel()
 	p, err := plane.Start(ctx, plane.Options{Binary: t.binary, Bare: true})
 	if err != nil {
 		return nil, err
@@ -63,33 +67,13 @@ func (t *tests) run(ctx context.Context, packed bool) (_ *result, err error) {
 		variant = "packed"
 	}
 	report, calls := filepath.Join(t.dir, variant+".json"), filepath.Join(t.dir, variant+".calls")
-	args := []string{"-test.v=test2json", "-test.timeout=" + bound.String()}
-	if t.ginkgo {
-		args = []string{"-ginkgo.json-report=" + report, "-ginkgo.no-color"}
-	}
-	cmd := exec.CommandContext(ctx, "./operator.test", args...)
-	cmd.Dir = t.dir
-	cmd.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+p.KubeconfigPath(), "FLYBALL_CALLS="+calls)
+	env := append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+p.KubeconfigPath(), "FLYBALL_CALLS="+calls)
 	if packed {
-		cmd.Env = append(cmd.Env, "FLYBALL_CACHE=1")
+		env = append(env, "FLYBALL_CACHE=1")
 	}
-	logFile := filepath.Join(t.dir, variant+".log")
-	log, err := os.Create(logFile)
+	r, err := t.execute(ctx, "./"+testBinary, env, report, filepath.Join(t.dir, variant+".log"))
 	if err != nil {
 		return nil, err
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	failure := cmd.Run()
-	if cause := context.Cause(ctx); cause != nil {
-		return nil, cause
-	}
-	r := &result{peak: peak(cmd.ProcessState)}
-	if err := r.read(t.ginkgo, report, logFile); err != nil {
-		return nil, fmt.Errorf("%s, %s: %w: %w", t.name, variant, failure, err)
-	}
-	if failure != nil && len(r.Failed) == 0 {
-		r.Failed = append(r.Failed, "the test process\n"+failure.Error())
 	}
 	if n, err := os.ReadFile(calls); err == nil {
 		if _, err := fmt.Sscan(string(n), &r.caches); err != nil {
@@ -99,17 +83,51 @@ func (t *tests) run(ctx context.Context, packed bool) (_ *result, err error) {
 	return r, nil
 }
 
-func (r *result) read(ginkgo bool, report, log string) error {
-	if ginkgo {
+// execute runs a test binary. What hangs is asked for its name, then for its goroutines, and then killed: each is
+// a failure.
+func (t *tests) execute(ctx context.Context, binary string, env []string, report, logFile string) (*result, error) {
+	args := []string{"-test.v=test2json", "-test.timeout=" + t.bound.String()}
+	if t.ginkgo {
+		args = []string{"-ginkgo.json-report=" + report, "-ginkgo.no-color", "-ginkgo.timeout=" + t.bound.String()}
+	}
+	bounded, cancel := context.WithTimeout(ctx, t.bound+t.graceful)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, binary, args...)
+	cmd.Dir, cmd.Env = t.dir, env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = 10 * time.Second
+	log, err := os.Create(logFile)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	start := time.Now()
+	failure := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if cmd.ProcessState == nil { // it has not begun
+		return nil, failure
+	}
+	out, err := os.ReadFile(logFile)
+	if err != nil {
+		return nil, err
+	}
+	r := &result{Report: *suites.GoTest(out), peak: peak(cmd.ProcessState), took: time.Since(start)}
+	if t.ginkgo {
 		specs, err := suites.Ginkgo(report)
-		if err == nil {
+		if err != nil {
+			r.Report = suites.Report{Failed: []string{"the test process\nit wrote no report: " + err.Error()}}
+		} else {
 			r.Report = *specs
 		}
-		return err
 	}
-	out, err := os.ReadFile(log)
-	if err == nil {
-		r.Report = *suites.GoTest(out)
+	switch {
+	case bounded.Err() != nil:
+		r.Failed = append(r.Failed, fmt.Sprintf("the test process\nit did not end in %v", t.bound+t.graceful))
+	case failure != nil && len(r.Failed) == 0:
+		r.Failed = append(r.Failed, "the test process\n"+failure.Error()+"\n"+suites.Last(out))
 	}
-	return err
+	return r, nil
 }

@@ -20,7 +20,7 @@ var small = []string{"-objects", "500", "-events", "600", "-paced", "200", "-blo
 // A small run fills every case of every contender.
 func TestCases(t *testing.T) {
 	for name, args := range map[string][]string{
-		"pods":               {"-kind", "pods", "-owners", "8", "-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata-best"},
+		"pods":               {"-kind", "pods", "-owners", "8", "-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata-best,client-go-flyball,controller-runtime-flyball"},
 		"widgets over HTTP2": {"-kind", "widgets", "-owners", "8", "-tls", "-lists", "paged", "-best", "-cases", "hold,updates,paced,reads,relist", "-contenders", "flyball,client-go,controller-runtime,flyball-typed,client-go-metadata,transport"},
 		"a cluster, twice":   {"-runs", "2", "-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata,transport"},
 	} {

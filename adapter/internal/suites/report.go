@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -58,10 +59,15 @@ func Ginkgo(file string) (*Report, error) {
 	return r, nil
 }
 
-// outcome is the line by which a test ends, with -test.v=test2json.
-var outcome = regexp.MustCompile(`(?m)(?:^|\x16)[ \t]*--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+// outcome is the line by which a test ends, with -test.v=test2json, and timedOut what a test binary writes when its
+// time is up.
+var (
+	outcome  = regexp.MustCompile(`(?m)(?:^|\x16)[ \t]*--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+	timedOut = regexp.MustCompile(`(?m)^panic: (test timed out after \S+)\n[ \t]*running tests:\n((?:[ \t]+\S+ \([0-9a-z.]+\)\n)+)`)
+)
 
-// GoTest reads what a test binary wrote with -test.v=test2json. Tests within tests count.
+// GoTest reads what a test binary wrote with -test.v=test2json. Tests within tests count. Tests that still ran when
+// the time was up have failed.
 func GoTest(out []byte) *Report {
 	r := &Report{}
 	for _, m := range outcome.FindAllSubmatch(out, -1) {
@@ -75,5 +81,22 @@ func GoTest(out []byte) *Report {
 			r.Failed = append(r.Failed, string(m[2]))
 		}
 	}
+	if m := timedOut.FindSubmatch(out); m != nil {
+		for line := range strings.Lines(string(m[2])) {
+			r.Specs++
+			r.Failed = append(r.Failed, strings.Fields(line)[0]+"\n"+string(m[1]))
+		}
+	}
 	return r
+}
+
+// Last returns why a process has ended, as far as its output says: the first panic, or else the last lines.
+func Last(out []byte) string {
+	const few = 8
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	from := max(0, len(lines)-few)
+	if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "panic: ") }); i >= 0 {
+		from = i
+	}
+	return strings.Join(lines[from:min(from+few, len(lines))], "\n")
 }

@@ -34,3 +34,25 @@ func TestEditWantsTheTextOnce(t *testing.T) {
 		t.Errorf("%q", b)
 	}
 }
+
+// A test that hangs has a name.
+func TestTestsThatHangHaveFailed(t *testing.T) {
+	r := GoTest([]byte("\x16=== RUN   TestA\n\x16--- PASS: TestA (0.01s)\n\x16=== RUN   TestB\n\x16=== RUN   TestB/one\n" +
+		"panic: test timed out after 1m0s\n\trunning tests:\n\t\tTestB (59.9s)\n\t\tTestB/one (1m0s)\n\ngoroutine 7 [running]:\n"))
+	if r.Specs != 3 || r.Passed != 1 || len(r.Failed) != 2 || r.Failed[1] != "TestB/one\ntest timed out after 1m0s" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestLastSaysWhyAProcessEnded(t *testing.T) {
+	for out, want := range map[string]string{
+		"":                            "",
+		"a\nb\n":                      "a\nb",
+		"0\n1\n2\n3\n4\n5\n6\n7\n8\n": "1\n2\n3\n4\n5\n6\n7\n8",
+		"a\npanic: no\n\ngoroutine 1\n1\n2\n3\n4\n5\n6\n7\n": "panic: no\n\ngoroutine 1\n1\n2\n3\n4\n5",
+	} {
+		if got := Last([]byte(out)); got != want {
+			t.Errorf("%q: %q, want %q", out, got, want)
+		}
+	}
+}

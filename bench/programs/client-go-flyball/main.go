@@ -15,7 +15,7 @@ import (
 func main() { contend.Main(peer.With(contender.PackedClientGo, packed, offHeap)) }
 
 func packed(o contender.Options, k contender.Kind, indexers cache.Indexers) (cache.SharedIndexInformer, error) {
-	more := clientgo.With(clientgo.Options{CutManagedFields: o.Best})
+	more := clientgo.With(clientgo.Options{CutManagedFields: o.Best, Mapper: o.Mapper()})
 	return clientgo.NewSharedIndexInformer(o.Config, k.Blank(), 0, indexers, clientgo.WithScheme(corpus.Scheme), more)
 }
 
