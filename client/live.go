@@ -136,11 +136,8 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 
 func newLink(cfg *rest.Config, o Options) (*link, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil && strings.Contains(cfg.Host, "@") {
-		return nil, errors.New("the URL of the server is not valid") // it may have credentials
-	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%q is no URL and no host:port pair", cfg.Host[strings.LastIndexByte(cfg.Host, '@')+1:]) // without credentials
 	}
 	if u := base.User; u != nil && cfg.Username == "" && cfg.BearerToken == "" && cfg.BearerTokenFile == "" {
 		cfg.Username = u.Username()
