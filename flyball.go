@@ -25,7 +25,6 @@ package flyball
 import (
 	"errors"
 	"log/slog"
-	"net/url"
 	"sync"
 	"time"
 
@@ -203,10 +202,10 @@ func both[T any](first, second func(T)) func(T) {
 
 // hostOf is the host and port of the server.
 func hostOf(c *rest.Config) string {
-	if u, err := url.Parse(c.Host); err == nil && u.Host != "" {
+	if u, _, err := rest.DefaultServerUrlFor(c); err == nil {
 		return u.Host
 	}
-	return c.Host
+	return "" // c.Host may have credentials
 }
 
 // Client reads from the cache or from the server, and writes to the server.

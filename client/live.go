@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,9 +137,13 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 func newLink(cfg *rest.Config, o Options) (*link, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%q is no URL and no host:port pair", cfg.Host[strings.LastIndexByte(cfg.Host, '@')+1:]) // without credentials
 	}
-	base.Path = cmp.Or(base.Path, "/")
+	if u := base.User; u != nil && cfg.Username == "" && cfg.BearerToken == "" && cfg.BearerTokenFile == "" {
+		cfg.Username = u.Username()
+		cfg.Password, _ = u.Password()
+	}
+	base.User, base.RawQuery, base.Path = nil, "", cmp.Or(base.Path, "/") // errors print it
 	rt, err := newTransport(cfg)
 	if err != nil {
 		return nil, err

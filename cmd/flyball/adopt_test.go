@@ -12,7 +12,10 @@ import (
 )
 
 // TestAdopt runs the scripts with projects in the shapes of kubebuilder.
-func TestAdopt(t *testing.T) { scaffoldScripts(t, "testdata/adopt") }
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	scaffoldScripts(t, "testdata/adopt")
+}
 
 // kubebuilderProject DIR MODULE writes the go.mod and go.sum of a project of controller-runtime, with the
 // newest versions that the adapter and its samples have. So nothing is fetched that they do not need.

@@ -107,6 +107,7 @@ func (d *demoProcess) nothingLeft(t *testing.T) {
 
 // The whole story as JSON: each line has only the documented fields.
 func TestDemoOnce(t *testing.T) {
+	t.Parallel()
 	d := startDemo(t, "--once", "-o", "json", "--pace", "100ms")
 	dec := json.NewDecoder(d.out)
 	dec.DisallowUnknownFields()
@@ -145,6 +146,7 @@ func TestDemoOnce(t *testing.T) {
 
 // Ctrl-C in the middle of the story, or before it has begun.
 func TestDemoInterrupted(t *testing.T) {
+	t.Parallel()
 	t.Run("in the story", func(t *testing.T) {
 		d := startDemo(t)
 		await(t, d.out, "visitor-03")
@@ -203,6 +205,7 @@ func await(t *testing.T, r io.Reader, text string) {
 
 // In the user's cluster the namespace is deleted, after the story and after Ctrl-C.
 func TestDemoInYourCluster(t *testing.T) {
+	t.Parallel()
 	p := planetest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
 	// The watch starts from the version before the demonstrations.

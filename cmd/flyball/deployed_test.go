@@ -23,6 +23,7 @@ import (
 // A program that is deployed under another prefix runs with the arguments of its Deployment and the
 // permissions of its ServiceAccount. It becomes leader, and the API server trusts it in every call.
 func TestDeployedUnderAnotherPrefix(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "guestbook")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd")

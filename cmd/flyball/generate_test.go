@@ -12,6 +12,8 @@ import (
 
 // TestGenerateScript runs the generators in a module with the dependencies of this one.
 func TestGenerateScript(t *testing.T) {
+	t.Parallel()
+	path := scriptEnv(t)
 	mod, err := os.ReadFile("go.mod")
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +37,7 @@ func TestGenerateScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "generate"),
 		Setup: func(env *testscript.Env) error {
+			path(env)
 			env.Setenv("GOWORK", "off")
 			env.Setenv("GOCACHE", dirs[0])
 			env.Setenv("GOMODCACHE", dirs[1])

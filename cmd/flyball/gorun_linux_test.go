@@ -15,12 +15,13 @@ import (
 
 // "go run" forwards no SIGTERM; nevertheless nothing may be left of its program.
 func TestEndsWithGoRun(t *testing.T) {
+	t.Parallel()
 	binary, err := plane.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tmp := t.TempDir()
-	cmd := exec.Command("go", "run", ".", "controlplane", "--nodes=0", "--kubeconfig-out="+filepath.Join(tmp, "kubeconfig"))
+	cmd := exec.Command("go", "run", noDebug, ".", "controlplane", "--nodes=0", "--kubeconfig-out="+filepath.Join(tmp, "kubeconfig"))
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, plane.BinaryEnv+"="+binary)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

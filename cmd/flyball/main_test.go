@@ -3,12 +3,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -20,7 +22,47 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"flyball": main})
+	testscript.Main(withProgram{m}, map[string]func(){"flyball": main})
+}
+
+// withProgram removes the folder of program after the tests.
+type withProgram struct{ testscript.TestingM }
+
+func (w withProgram) Run() int {
+	defer func() { _ = os.RemoveAll(programDir) }()
+	return w.TestingM.Run()
+}
+
+var programDir string
+
+// plainProgram builds the program without the race detector, once for all scripts, and returns its folder.
+// Scripts run many commands, each in a process of its own. With the race detector each takes a second to
+// start.
+var plainProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "flyball-test-")
+	if err != nil {
+		return "", err
+	}
+	programDir = dir
+	if out, err := exec.Command("go", "build", noDebug, "-o", dir+string(filepath.Separator), ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// noDebug leaves out the debug information, which is half of the time of a link.
+const noDebug = "-ldflags=-w"
+
+// scriptEnv has the scripts use the program of plainProgram.
+func scriptEnv(t *testing.T) func(*testscript.Env) {
+	t.Helper()
+	dir, err := plainProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(env *testscript.Env) {
+		env.Setenv("PATH", dir+string(filepath.ListSeparator)+env.Getenv("PATH"))
+	}
 }
 
 func TestExitStatus(t *testing.T) {
@@ -57,6 +99,8 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestScript(t *testing.T) {
+	t.Parallel()
+	path := scriptEnv(t)
 	binary, err := plane.Build(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +108,7 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
+			path(env)
 			env.Setenv(plane.BinaryEnv, binary)
 			env.Values[backgroundKey{}] = &background{}
 			return nil

@@ -36,6 +36,7 @@ func ownPlane(t *testing.T) (*plane.Plane, *client.Live) {
 // The API server's own calls show whether it reaches the webhooks; the form of its address does
 // not.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	pl, c := ownPlane(t)
 	left := func() {
 		t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 
 // TestScaffold runs the scripts that make projects, outside of the workspace, as a user would.
 func TestScaffold(t *testing.T) {
+	t.Parallel()
 	scaffoldScripts(t, "testdata/scaffold")
 	if os.Getenv("FLYBALL_LONG") != "" {
 		scaffoldScripts(t, "testdata/scaffold_long")
@@ -32,12 +34,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// These are many commands, each in a process that reads all packages, so they run without the
-	// race detector.
-	bin := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+string(filepath.Separator), ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	path := scriptEnv(t)
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOFLAGS").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +43,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err := json.Unmarshal(out, &goEnv); err != nil {
 		t.Fatal(err)
 	}
+	goEnv["GOFLAGS"] = strings.TrimSpace(goEnv["GOFLAGS"] + " " + noDebug)
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -53,11 +51,17 @@ func scaffoldScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.FromSlash(dir),
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") != "",
+		Condition: func(cond string) (bool, error) {
+			if cond != "long" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return os.Getenv("FLYBALL_LONG") != "", nil
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(plane.BinaryEnv, binary)
 			env.Setenv("GOWORK", "off")
 			env.Setenv("CHECKOUT", checkout)
-			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			path(env)
 			for k, v := range goEnv {
 				env.Setenv(k, v)
 			}

@@ -133,12 +133,12 @@ func (f *weighFlags) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	switch {
 	case ctx.Err() != nil:
 		return show.interrupted()
-	case err != nil:
+	case r == nil:
 		return err
 	case f.output == "json":
-		return r.JSON(out)
+		return errors.Join(r.JSON(out), err)
 	}
-	return r.Text(out, f.output == "wide")
+	return errors.Join(r.Text(out, f.output == "wide"), err)
 }
 
 // contents returns what a file has, or the standard input for "-".
@@ -175,7 +175,7 @@ func (p *weighProgress) step(now weigh.Progress) {
 	if p.terminal {
 		each = eachOnTerminal
 	}
-	if time.Since(p.last) < each {
+	if time.Since(p.last)+now.Wait < each { // a long wait is shown when it begins
 		return
 	}
 	p.last = time.Now()

@@ -124,10 +124,92 @@ func TestSelection(t *testing.T) {
 		}
 	}
 	s := Selection{Namespace: "shop"}
-	if _, ok := s.scope(nodes); ok {
-		t.Error("a namespace has nodes")
+	if _, ok, why := s.scope(nodes); ok || why != errNoNamespace {
+		t.Errorf("a namespace has nodes: %v", why)
 	}
-	if got, ok := s.scope(configMaps); !ok || fmt.Sprint(got.Namespaces) != "[shop]" {
-		t.Errorf("%v, %v", got, ok)
+	if got, ok, why := s.scope(configMaps); !ok || why != nil || fmt.Sprint(got.Namespaces) != "[shop]" {
+		t.Errorf("%v, %v, %v", got, ok, why)
+	}
+}
+
+// What is excluded has a reason, and what the roles do not speak of has none.
+func TestReasonsOfExclusion(t *testing.T) {
+	secrets := resourceOf("", "v1", "secrets", "Secret", true)
+	p, err := ParseProgram([]byte(`
+kind: ClusterRole
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list]}
+- {apiGroups: [example.com], resources: [widgets], verbs: [watch]}
+---
+kind: Role
+metadata: {namespace: bank}
+rules:
+- {apiGroups: [""], resources: [nodes], verbs: [list, watch]}
+- {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+- {apiGroups: [""], resources: [services], resourceNames: [one], verbs: [list, watch]}
+- {apiGroups: [""], resources: [endpoints], verbs: [list]}
+- {apiGroups: [""], resources: [secrets], verbs: [get]}
+---
+kind: Role
+metadata: {namespace: shop}
+rules: [{apiGroups: [""], resources: [endpoints], verbs: [watch]}]
+`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := func(plural, kind string) Resource { return resourceOf("", "v1", plural, kind, true) }
+	for _, c := range []struct {
+		of   Resource
+		s    Selection
+		want string
+	}{
+		{configMaps, Selection{}, "the roles permit list without watch"},
+		{widgets, Selection{}, "the roles permit watch without list"},
+		{nodes, Selection{}, "the objects are in no namespace, and only a Role permits them"},
+		{core("services", "Service"), Selection{}, "the roles permit single objects only (resourceNames)"},
+		{core("endpoints", "Endpoints"), Selection{}, "no namespace has both list and watch by the roles"},
+		{core("pods", "Pod"), Selection{Namespace: "shop"}, "the roles permit namespace bank, not shop"},
+		{secrets, Selection{}, "<nil>"},
+		{secrets, Selection{Kinds: []string{"secrets"}}, "the roles of --program do not permit list and watch"},
+	} {
+		c.s.Program = p
+		if got, ok, why := c.s.scope(c.of); ok || fmt.Sprint(why) != c.want {
+			t.Errorf("%s: %v, %v, %v, want %s", c.of.GVR.Resource, got, ok, why, c.want)
+		}
+	}
+	if !p.mentions("example.com") || p.mentions("apps") {
+		t.Error("it speaks of example.com, and not of apps")
+	}
+}
+
+// Roles come in lists and in several documents, with comments and separators as tools write them.
+func TestRolesInLists(t *testing.T) {
+	const rules = `"rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]}]`
+	for name, text := range map[string]string{
+		"a list":                "apiVersion: v1\nkind: List\nitems:\n- {kind: ServiceAccount}\n- {kind: ClusterRole, " + rules + "}\n",
+		"a typed list":          `{"kind": "ClusterRoleList", "items": [{"metadata": {"name": "r"}, ` + rules + `}]}`,
+		"lists in a list":       `{"kind": "List", "items": [{"kind": "List", "items": [{"kind": "ClusterRole", ` + rules + `}]}]}`,
+		"the last document":     "# made by a tool\n---\n\n---\nkind: Deployment\n---\n# the role\n{kind: ClusterRole, " + rules + "}\n",
+		"JSON, one by one":      `{"kind": "Deployment"}` + "\n" + `{"kind": "ClusterRole", ` + rules + `}`,
+		"Windows":               "---\r\nkind: Deployment\r\n---\r\nkind: ClusterRole\r\n" + "rules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\r\n",
+		"a list and a document": "kind: List\nitems: []\n---\n{kind: ClusterRole, " + rules + "}\n",
+	} {
+		p, err := ParseProgram([]byte(text), "")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, ok := p.scope(configMaps); !ok {
+			t.Errorf("%s: it allows no ConfigMaps", name)
+		}
+	}
+	for text, want := range map[string]string{
+		"kind: List\nitems: []\n":                                                                      "it has no ClusterRole and no Role, but an empty List",
+		"kind: List\nitems: [{kind: Role, metadata: {name: r}}]\n":                                     "document 1: item 1: role r has no namespace",
+		"kind: ClusterRole\n---\nkind: List\nitems: [{kind: A}, {kind: ClusterRole, rules: {a: b}}]\n": "document 2: item 2: ClusterRole : rules: ",
+	} {
+		if _, err := ParseProgram([]byte(text), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
 	}
 }

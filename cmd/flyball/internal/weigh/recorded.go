@@ -2,6 +2,7 @@ package weigh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -25,23 +26,38 @@ func Recorded(ctx context.Context, file string, s *runtime.Scheme, o Options) (*
 	}
 	defer f.Close()
 	from := "recording " + file
-	r, err := recording.NewReader(f)
+	r, err := recording.NewReader(interruptible{ctx, f})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	w := newWeighing(o, s, from)
 	names := newMatcher(o.Kinds)
 	sections := 0
+	var excluded exclusions
+	var there []Served
 	for number := 1; ; sections++ {
 		res, n, err := r.Next()
 		if err == io.EOF {
 			break
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", from, err)
 		}
-		scope, ok := o.scope(res)
-		if !names.match(Served{Resource: res}) || !ok {
+		there = append(there, Served{Resource: res})
+		if !names.match(Served{Resource: res}) {
+			continue
+		}
+		scope, ok, why := o.scope(res)
+		if why != nil {
+			excluded.add(res, why)
+		}
+		if !ok {
 			continue
 		}
 		scale, err := w.section(ctx, r, res, n, scope, number)
@@ -64,7 +80,26 @@ func Recorded(ctx context.Context, file string, s *runtime.Scheme, o Options) (*
 	case len(missing) > 0:
 		return nil, &MissingError{missing, from}
 	}
+	excluded.report(w)
+	if len(o.Kinds) == 0 {
+		w.absent(there, func(string) bool { return false }, errNotRecorded)
+	}
 	return w.result(ctx)
+}
+
+var errNotRecorded = errors.New("the recording has no such kind")
+
+// interruptible ends with the cause of a context, also while objects are skipped.
+type interruptible struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r interruptible) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
 }
 
 // section weighs the objects of one kind.

@@ -122,7 +122,7 @@ func TestRecordedSelection(t *testing.T) {
 		{Selection{Kinds: []string{"nodes"}}, "has nothing to weigh: there are no nodes"},
 		{Selection{Namespace: "none"}, "there are no configmaps, no widgets.example.com, no configmaps.other.org"},
 		{Selection{Program: &Program{}}, "the roles of --program let it list and watch no kind that recording"},
-		{Selection{Program: p, Namespace: "team-2"}, "in namespace team-2"},
+		{Selection{Program: p, Namespace: "team-2"}, "the roles permit namespace team-1, not team-2"},
 	} {
 		if _, err := Recorded(t.Context(), file, scheme.New(), Options{Selection: c.what}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.what, err, c.want)

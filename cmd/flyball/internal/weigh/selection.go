@@ -1,6 +1,7 @@
 package weigh
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,22 +26,32 @@ type Selection struct {
 	Namespace string
 }
 
-// scope returns what is selected of a kind. It does not look at Kinds.
-func (s *Selection) scope(r Resource) (Scope, bool) {
-	if s.Namespace != "" && !r.Namespaced {
-		return Scope{}, false
-	}
-	var all Scope
+// Reasons why a kind is excluded.
+var (
+	errNotGranted  = errors.New("the roles of --program do not permit list and watch")
+	errNoNamespace = errors.New("the objects are in no namespace, and --namespace is given")
+)
+
+// scope returns what is selected of a kind that Kinds names, or of any kind if that is nil. If it is
+// nothing, ok is false, and why is the reason. It is nil for a kind of which the roles say nothing.
+func (s *Selection) scope(r Resource) (scope Scope, ok bool, why error) {
 	if s.Program != nil {
-		var ok bool
-		if all, ok = s.Program.scope(r); !ok {
-			return Scope{}, false
+		if scope, ok = s.Program.scope(r); !ok {
+			if why = s.Program.why(r); why == nil && len(s.Kinds) > 0 {
+				why = errNotGranted
+			}
+			return Scope{}, false, why
 		}
 	}
-	if s.Namespace == "" {
-		return all, true
+	switch {
+	case s.Namespace == "":
+		return scope, true, nil
+	case !r.Namespaced:
+		return Scope{}, false, errNoNamespace
+	case scope.Namespaces != nil && !slices.Contains(scope.Namespaces, s.Namespace):
+		return Scope{}, false, fmt.Errorf("the roles permit namespace %s, not %s", strings.Join(scope.Namespaces, ", "), s.Namespace)
 	}
-	return Scope{Namespaces: []string{s.Namespace}}, all.Namespaces == nil || slices.Contains(all.Namespaces, s.Namespace)
+	return Scope{Namespaces: []string{s.Namespace}}, true, nil
 }
 
 // matcher finds the kinds that Selection.Kinds names. A name without a group means the first kind

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/wire"
 )
@@ -19,10 +22,15 @@ type Progress struct {
 	// Objects is how many objects of the kind were weighed. Remaining is about how many are not yet,
 	// or -1.
 	Objects, Remaining int
+	// Wait is how long the server asked to wait before the next request; 0: it did not.
+	Wait time.Duration
 }
 
 func (p Progress) String() string {
 	text := "weighing " + p.Kind
+	if p.Kind == "" {
+		text = "asking which kinds there are"
+	}
 	if p.Of > 0 {
 		text += fmt.Sprintf(", %d of %d kinds", p.Number, p.Of)
 	}
@@ -32,6 +40,9 @@ func (p Progress) String() string {
 	case p.Objects > 0:
 		text += fmt.Sprintf(": %s objects", count(p.Objects))
 	}
+	if p.Wait > 0 {
+		text += fmt.Sprintf("; the server is busy and asks to wait %s", p.Wait.Round(time.Second/10))
+	}
 	return text
 }
 
@@ -40,8 +51,8 @@ type Options struct {
 	Selection
 	// Progress is called now and then; nil: it is not called.
 	Progress func(Progress)
-	// Problem is called for each kind that is left out and for objects that cannot be used; nil: it is
-	// not called. The weighing goes on.
+	// Problem is called for kinds that are left out, for objects that cannot be used, and when a list is
+	// interrupted; nil: it is not called. The weighing goes on.
 	Problem func(error)
 }
 
@@ -70,9 +81,55 @@ func (w *weighing) problem(err error) {
 }
 
 // leaveOut notes that something is not weighed, and why.
-func (w *weighing) leaveOut(name string, err error) {
-	w.report.leaveOut(name, err.Error())
-	w.problem(fmt.Errorf("%s is not weighed: %w", name, err))
+func (w *weighing) leaveOut(name string, err error) { w.leaveOutAll([]string{name}, err) }
+
+// leaveOutAll notes that some kinds are not weighed, for one reason.
+func (w *weighing) leaveOutAll(names []string, err error) {
+	for _, name := range names {
+		w.report.leaveOut(name, err.Error())
+	}
+	are := "is"
+	if len(names) > 1 {
+		are = "are"
+	}
+	w.problem(fmt.Errorf("%s %s not weighed: %w", strings.Join(names, ", "), are, err))
+}
+
+// absent reports the kinds that the roles name and that are not there. It does not report those of groups
+// whose kinds are unknown.
+func (w *weighing) absent(there []Served, unknown func(group string) bool, why error) {
+	if w.Program == nil {
+		return
+	}
+	for _, named := range w.Program.named() {
+		if !slices.ContainsFunc(there, func(k Served) bool { return slices.Contains(named, k.GVR.GroupResource()) }) &&
+			!slices.ContainsFunc(named, func(gr schema.GroupResource) bool { return unknown(gr.Group) }) {
+			w.leaveOut(named.String(), why)
+		}
+	}
+}
+
+// exclusions are kinds that are excluded, by the reason.
+type exclusions struct {
+	reasons []error // each text once
+	names   map[string][]string
+}
+
+func (x *exclusions) add(r Resource, why error) {
+	if x.names == nil {
+		x.names = map[string][]string{}
+	}
+	if _, known := x.names[why.Error()]; !known {
+		x.reasons = append(x.reasons, why)
+	}
+	x.names[why.Error()] = append(x.names[why.Error()], r.GVR.GroupResource().String())
+}
+
+// report notes the excluded kinds, those of one reason together.
+func (x *exclusions) report(w *weighing) {
+	for _, why := range x.reasons {
+		w.leaveOutAll(x.names[why.Error()], why)
+	}
 }
 
 // aliasError says that a kind has the objects of another one.
