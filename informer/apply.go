@@ -267,13 +267,16 @@ func (a *applier) join() {
 	in.joining = nil
 	in.regs = slices.Concat(in.regs, joining)
 	in.mu.Unlock()
-	snapshot := in.store.Snapshot()
 	for _, r := range joining {
 		in.start(r)
-		for e := range snapshot.All() {
+	}
+	for e := range in.store.Snapshot().All() {
+		for _, r := range joining {
 			r.offer(store.Change{Key: e.Key(), New: e, Initial: true})
 		}
-		if in.HasSynced() {
+	}
+	if in.HasSynced() {
+		for _, r := range joining {
 			r.listed()
 		}
 	}

@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -34,8 +35,21 @@ func (in *Informer) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHa
 	return in.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions implements SharedInformer. The Logger gets the panics of the handler.
+// AddEventHandlerWithOptions implements SharedInformer. The Logger gets the panics of the handler. When the informer
+// has synced, the call waits until the objects wait for the handler, as in client-go: otherwise callers that never
+// stop adding handlers could hold up the changes for all others.
 func (in *Informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	r, err := in.addEventHandler(h, o)
+	if err != nil {
+		return nil, err
+	}
+	if in.HasSynced() {
+		r.AwaitOffer(context.Background()) // it ends with the informer
+	}
+	return r, nil
+}
+
+func (in *Informer) addEventHandler(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (*registration, error) {
 	if h == nil {
 		return nil, fmt.Errorf("clientgo: the handler of %s is nil", in.Name())
 	}

@@ -87,7 +87,7 @@ func (opts options) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", o.name, err)
 		}
 		for _, name := range o.packages {
-			t := &tests{operator: o, name: name, dir: filepath.Join(src, name), binary: binary, bound: opts.bound, graceful: graceful}
+			t := &tests{operator: o, name: name, dir: filepath.Join(src, name), binary: binary, bound: opts.bound}
 			was, is, err := t.both(ctx, opts.stock)
 			if ctx.Err() != nil {
 				return errors.Join(append(bad, context.Cause(ctx))...)

@@ -1,65 +1,11 @@
 package main
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/flyball-io/flyball/adapter/internal/suites"
 )
-
-// The test binary itself stands for tests of an operator that hang.
-const hangEnv = "FLYBALL_TEST_HANG"
-
-func TestMain(m *testing.M) {
-	switch os.Getenv(hangEnv) {
-	case "a test":
-		if err := flag.Set("test.run", "^TestThatHangs$"); err != nil {
-			panic(err)
-		}
-	case "before the tests":
-		time.Sleep(time.Hour) // not select {}, which Go finds
-	}
-	os.Exit(m.Run())
-}
-
-func TestThatHangs(t *testing.T) {
-	if os.Getenv(hangEnv) == "" {
-		t.Skip("it is run by TestWhatHangsHasFailed")
-	}
-	time.Sleep(time.Hour)
-}
-
-func TestWhatHangsHasFailed(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct{ hangs, want, log string }{
-		{"a test", "TestThatHangs\ntest timed out after 300ms", "panic: test timed out"},
-		{"before the tests", "the test process\nit did not end in 400ms", "operators.TestMain("}, // the goroutines
-	} {
-		dir := t.TempDir()
-		tests := &tests{name: "x", dir: dir, bound: 300 * time.Millisecond, graceful: 100 * time.Millisecond}
-		if tc.hangs == "a test" {
-			tests.graceful = time.Minute
-		}
-		log := filepath.Join(dir, "log")
-		r, err := tests.execute(t.Context(), self, append(os.Environ(), hangEnv+"="+tc.hangs), filepath.Join(dir, "report"), log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(r.Failed) != 1 || r.Failed[0] != tc.want {
-			t.Errorf("%s: %q, want %q", tc.hangs, r.Failed, tc.want)
-		}
-		if out, _ := os.ReadFile(log); !strings.Contains(string(out), tc.log) {
-			t.Errorf("%s: no %q in the output:\n%s", tc.hangs, tc.log, out)
-		}
-	}
-}
 
 // What fails over the packed cache alone is an error, and so is a run that shows nothing.
 func TestRunsAreJudged(t *testing.T) {

@@ -30,42 +30,33 @@ func TestReportsAreJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &result{Report: *specs}
-	r.calls, r.foreign = 7, 1
-	if got, want := row("cache", false, &result{}, r), "| cache | 4 (1 pending) | not run | 1 | 7, and 1 with NewInformer to the default cache |"; got != want {
+	r := &suites.Result{Report: *specs, Calls: 7, Foreign: 1}
+	if got, want := row("cache", nil, r, 0), "| cache | 4 (1 pending) | not run | 1 | 7, and 1 with NewInformer to the default cache |"; got != want {
 		t.Errorf("the row is %s, want %s", got, want)
 	}
-	bad, known := judge("cache", &result{Report: suites.Report{Failed: []string{"Cache lists\nno"}}}, r)
-	if len(bad) != 3 || len(known) != 1 || !strings.Contains(known[0], "change object") {
+	was := &suites.Result{Report: suites.Report{Names: r.Names, Failed: []string{"Cache lists\nno"}}}
+	bad, known, out := judge("cache", was, r)
+	if len(bad) != 3 || len(known) != 1 || out != 0 || !strings.Contains(known[0], "change object") {
 		t.Errorf("problems %q, exceptions %q", bad, known)
 	}
-	if bad, _ := judge("cache", &result{}, &result{}); len(bad) != 1 {
-		t.Errorf("a suite without specs: %q", bad)
+	if bad, _, _ := judge("cache", nil, &suites.Result{}); len(bad) != 2 {
+		t.Errorf("a suite without specs and calls: %q", bad)
 	}
 }
 
-const goEvents = `{"Action":"start","Package":"p"}
-{"Action":"run","Package":"p","Test":"TestA"}
-{"Action":"run","Package":"p","Test":"TestA/one"}
-{"Action":"pass","Package":"p","Test":"TestA/one"}
-{"Action":"run","Package":"p","Test":"TestA/two"}
-{"Action":"output","Package":"p","Test":"TestA/two","Output":"not equal"}
-{"Action":"fail","Package":"p","Test":"TestA/two"}
-{"Action":"fail","Package":"p","Test":"TestA"}
-{"Action":"run","Package":"p","Test":"TestB"}
-{"Action":"skip","Package":"p","Test":"TestB"}
-{"Action":"run","Package":"p","Test":"TestC"}
-{"Action":"fail","Package":"p"}
-`
-
-// Tests without tests within them count. One that has no outcome failed.
-func TestEventsAreCounted(t *testing.T) {
-	r, err := events([]byte(goEvents))
-	if err != nil {
-		t.Fatal(err)
+// A spec that does not run over the code of Flyball is a problem, unless it is left out for a reason.
+func TestMissingSpecsAreFound(t *testing.T) {
+	was := &suites.Result{Report: suites.Report{Specs: 5, Passed: 5, Names: []string{"TestIndexer", "TestEventPanics", "TestEventPanics/many", "TestA", "TestA"}}}
+	is := &suites.Result{Report: suites.Report{Specs: 2, Passed: 2, Names: []string{"TestA", "TestIndexer"}}, Calls: 1}
+	bad, known, out := judge(informerSuite, was, is)
+	if len(bad) != 1 || !strings.Contains(bad[0].Error(), "TestA ran") || len(known) != len(leftOut) || out != 2 {
+		t.Errorf("problems %q, exceptions %q, %d left out", bad, known, out)
 	}
-	if r.Specs != 4 || r.Passed != 1 || r.Pending != 1 || len(r.Failed) != 2 || !strings.Contains(strings.Join(r.Failed, " "), "TestA/two\nnot equal") {
-		t.Errorf("%+v", r)
+	if got, want := row(informerSuite, was, is, out), "| shared-informer | 5 (2 left out) | 5 | 2 | 1 |"; got != want {
+		t.Errorf("the row is %s, want %s", got, want)
+	}
+	if bad, _, _ := judge("cache", was, is); len(bad) != 3 {
+		t.Errorf("nothing is left out of another suite: %q", bad)
 	}
 }
 

@@ -237,6 +237,14 @@ func (r *Registration) loop(ctx context.Context) {
 
 // awaitSync pushes the mark when all feeds have offered their initial objects.
 func (r *Registration) awaitSync(ctx context.Context) {
+	if r.AwaitOffer(ctx) {
+		r.push(&event{mark: true})
+	}
+}
+
+// AwaitOffer waits until all feeds have offered their initial objects. It is false if ctx, the handler or a feed ends
+// before that.
+func (r *Registration) AwaitOffer(ctx context.Context) bool {
 	r.mu.Lock()
 	all := r.sources
 	r.mu.Unlock()
@@ -244,14 +252,14 @@ func (r *Registration) awaitSync(ctx context.Context) {
 		select {
 		case <-s.Synced():
 		case <-s.feed.ended.Done():
-			return
+			return false
 		case <-r.closed:
-			return
+			return false
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
-	r.push(&event{mark: true})
+	return true
 }
 
 // call calls a function of the handler. A panic is reported, and ends nothing.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Adapter is the module of the adapter, and NoVersion the version by which a module requires one of this tree.
@@ -89,7 +90,7 @@ func Command(ctx context.Context, dir, name string, args ...string) (string, err
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var out, failure bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &failure
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &failure, time.Second
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, failure.Bytes())
 	}

@@ -11,6 +11,8 @@ import (
 // Report is what came of a run.
 type Report struct {
 	Specs, Passed, Pending int
+	// Names has the name of each.
+	Names []string
 	// Failed has the names, and the messages in the next lines.
 	Failed []string
 }
@@ -43,14 +45,16 @@ func Ginkgo(file string) (*Report, error) {
 				}
 				continue
 			}
+			if spec.State == "skipped" {
+				continue
+			}
 			r.Specs++
+			r.Names = append(r.Names, name)
 			switch spec.State {
 			case "passed":
 				r.Passed++
 			case "pending":
 				r.Pending++
-			case "skipped":
-				r.Specs--
 			default:
 				r.Failed = append(r.Failed, name+"\n"+spec.Failure.Message)
 			}
@@ -59,36 +63,48 @@ func Ginkgo(file string) (*Report, error) {
 	return r, nil
 }
 
-// outcome is the line by which a test ends, with -test.v=test2json, and timedOut what a test binary writes when its
-// time is up.
 var (
-	outcome  = regexp.MustCompile(`(?m)(?:^|\x16)[ \t]*--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
-	timedOut = regexp.MustCompile(`(?m)^panic: (test timed out after \S+)\n[ \t]*running tests:\n((?:[ \t]+\S+ \([0-9a-z.]+\)\n)+)`)
+	// started is the line by which the output of a test begins or goes on, and ended that by which a test ends.
+	started = regexp.MustCompile(`^=== (RUN|CONT|NAME) +(\S+)$`)
+	ended   = regexp.MustCompile(`^[ \t]*--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
 )
 
-// GoTest reads what a test binary wrote with -test.v=test2json. Tests within tests count. Tests that still ran when
-// the time was up have failed.
+// GoTest reads what a test binary wrote with -test.v=test2json. Tests within tests count. A test that began and
+// did not end has failed: the program ended, or its time was up.
 func GoTest(out []byte) *Report {
-	r := &Report{}
-	for _, m := range outcome.FindAllSubmatch(out, -1) {
-		r.Specs++
-		switch string(m[1]) {
+	var names []string
+	outcome, output := map[string]string{}, map[string][]string{}
+	now := ""
+	for line := range strings.Lines(strings.ReplaceAll(string(out), "\x16", "\n")) { // a marker may follow a line without an end
+		line = strings.TrimSuffix(line, "\n")
+		if m := started.FindStringSubmatch(line); m != nil {
+			if now = m[2]; m[1] == "RUN" {
+				names = append(names, now)
+			}
+		} else if m := ended.FindStringSubmatch(line); m != nil {
+			outcome[m[2]] = m[1]
+		} else if strings.TrimSpace(line) != "" && len(output[now]) < mostLines {
+			output[now] = append(output[now], line)
+		}
+	}
+	r := &Report{Names: names, Specs: len(names)}
+	for _, name := range names {
+		switch outcome[name] {
 		case "PASS":
 			r.Passed++
 		case "SKIP":
 			r.Pending++
+		case "FAIL":
+			r.Failed = append(r.Failed, strings.Join(append([]string{name}, output[name]...), "\n"))
 		default:
-			r.Failed = append(r.Failed, string(m[2]))
-		}
-	}
-	if m := timedOut.FindSubmatch(out); m != nil {
-		for line := range strings.Lines(string(m[2])) {
-			r.Specs++
-			r.Failed = append(r.Failed, strings.Fields(line)[0]+"\n"+string(m[1]))
+			r.Failed = append(r.Failed, strings.Join(append([]string{name, "it has not ended"}, output[name]...), "\n"))
 		}
 	}
 	return r
 }
+
+// mostLines is how much of the output of a test that failed is kept.
+const mostLines = 40
 
 // Last returns why a process has ended, as far as its output says: the first panic, or else the last lines.
 func Last(out []byte) string {
