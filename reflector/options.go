@@ -45,9 +45,8 @@ type Options struct {
 	// OnState is called on the goroutine of Run when the phase or the error of the State changes. It
 	// must not block. Nil: no call.
 	OnState func(State)
-	// OnFailure is called on the goroutine of Run with each [Error], also if the state was the same before. The
-	// events before it are committed. It is not called for what another request answers at once, such as a
-	// streaming list that a paged one follows. It must not block. Nil: no call.
+	// OnFailure is called on the goroutine of Run with each [Error] after the events before it, also in the same
+	// state; not for what another request answers at once. It must not block. Nil: no call.
 	OnFailure func(error)
 	// Logger gets each kind of message once for each episode of failures. Nil: slog.Default().
 	Logger *slog.Logger

@@ -86,8 +86,7 @@ const (
 // of its answer.
 func (s *Store) ask(d *definition, e *Entry) (answer, *boundedCall) {
 	a := &boundedCall{d: d, e: e}
-	s.bounded.tasks.Add(1)
-	go s.serve(a)
+	s.bounded.tasks.Go(func() { s.serve(a) })
 	<-s.bounded.ready
 	if a.state.Load() == callOverrun {
 		d.probation.Store(probation)
@@ -107,7 +106,6 @@ func (d *definition) countQuick() {
 // serve makes one call. If the writer stopped waiting for it, the index misses nothing when serve
 // returns, unless the store is closed.
 func (s *Store) serve(a *boundedCall) {
-	defer s.bounded.tasks.Done()
 	var short *time.Timer
 	a.exited = true
 	defer func() {
