@@ -24,8 +24,8 @@ rules:
 test: controlplane rules
 	$(GO) test -race -p 4 -timeout 60m work
 
-# controller-runtime's own suites over adapter/ctrlcache, client-go's over adapter/clientgo, and over their own
-# caches beside them: a table. PEERS="-suites cache,shared-informer" shortens it.
+# controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
+# over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it.
 peers: controlplane
 	$(GO) run ./adapter/peers $(PEERS)
 

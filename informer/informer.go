@@ -106,6 +106,7 @@ type Informer struct {
 	readAhead atomic.Bool
 	// unreported says that an index has rejected objects. The next commit reports them.
 	unreported atomic.Bool
+	version    atomic.Value // the string of Version
 
 	weight int64 // bytes of the store that the budget counts; the applier owns it
 }

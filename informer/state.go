@@ -46,6 +46,20 @@ func (in *Informer) State() State {
 	return s
 }
 
+// Version returns a resourceVersion up to which reads show every event; empty before the first list is complete.
+// While the writer is busy it is that of an earlier call. The watch, of which State tells, may be ahead of reads.
+func (in *Informer) Version() string {
+	if in.applier.writeLock.TryLock() {
+		// The order matters: the reader fills the inbox, and then the version of the watch moves.
+		if v := in.watch.State().ResourceVersion; in.applier.inbox.len() == 0 {
+			in.version.Store(v)
+		}
+		in.applier.writeLock.Unlock()
+	}
+	v, _ := in.version.Load().(string)
+	return v
+}
+
 // Synced is closed when the first complete list is in the store.
 func (in *Informer) Synced() <-chan struct{} { return in.synced }
 

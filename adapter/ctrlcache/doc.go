@@ -4,7 +4,7 @@
 //
 // Objects are held as packed bytes outside the Go heap, in a twentieth of the memory or less, and decoded
 // when somebody reads them. Everything else stays: clients, builders, handlers, predicates, indexes, and
-// all of cache.Options but NewInformer.
+// all of cache.Options but NewInformer, which [Options] can ignore.
 //
 //	API server ──► reflector ──► packed store ──┬──► Get, List      (decoded into what the caller owns)
 //	                                            └──► event handlers (decoded once for all of them)

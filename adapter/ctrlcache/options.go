@@ -40,6 +40,10 @@ type Options struct {
 	OnProblem func(informer.Problem)
 	// Configure may change the options of each informer before it is made. Nil: none.
 	Configure func(*informer.Options)
+	// IgnoreNewInformer accepts cache.Options.NewInformer, and never calls it. It is for a function that only
+	// names informers for the metrics and logs of client-go: these metrics stay empty. A function that changes
+	// what an informer does is lost. False: NewInformer is an error.
+	IgnoreNewInformer bool
 	// Metrics is where the metrics of the cache are registered. Nil: the registry of controller-runtime.
 	Metrics prometheus.Registerer
 	// Logger is the log. Nil: the log of controller-runtime, with the name "cache".
@@ -60,9 +64,12 @@ func New(cfg *rest.Config, opts crcache.Options) (crcache.Cache, error) {
 
 // New is a cache.NewCacheFunc: it makes a packed cache. It starts nothing. The result is a *[Cache].
 //
-// Errors: an *option.Error for an option that cannot be, such as NewInformer, and those of the
-// configuration, the scheme and the mapper.
+// Errors: an *option.Error for an option that cannot be, such as NewInformer without
+// IgnoreNewInformer, and those of the configuration, the scheme and the mapper.
 func (o Options) New(cfg *rest.Config, opts crcache.Options) (crcache.Cache, error) {
+	if o.IgnoreNewInformer {
+		opts.NewInformer = nil
+	}
 	return newCache(cfg, opts, o.withDefaults())
 }
 

@@ -27,7 +27,7 @@ type plan struct {
 type scopes map[string]crcache.Config
 
 var (
-	errNewInformer = errors.New("this cache makes its own informers: use the default cache to replace them")
+	errNewInformer = errors.New("this cache makes its own informers: set IgnoreNewInformer of ctrlcache.Options if the function only names them for metrics, or use the default cache")
 	errNamespaces  = errors.New("the kind is not namespaced, but Namespaces is set")
 	errTwice       = errors.New("the kind is given twice")
 	errNothing     = errors.New("it selects nothing, and the default cache would ask for all objects: select something, or leave it out")

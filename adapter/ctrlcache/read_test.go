@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -67,6 +69,20 @@ func TestReadsOfAKindWithoutAList(t *testing.T) {
 			t.Errorf("%s: a watch stays, and cannot sync", name)
 		}
 	}
+}
+
+// A function that only names informers for metrics does not keep a program from this cache, if the program says so.
+func TestNewInformer(t *testing.T) {
+	opts := crcache.Options{NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+		t.Error("NewInformer was called")
+		return nil
+	}}
+	_, err := ctrlcache.New(config(t), opts)
+	if bad, ok := errors.AsType[*option.Error](err); !ok || bad.Field != "NewInformer" || !strings.Contains(err.Error(), "IgnoreNewInformer") {
+		t.Errorf("%v", err)
+	}
+	c := newCache(t, opts, ctrlcache.Options{IgnoreNewInformer: true})
+	must(t, c.Get(bounded(t), crclient.ObjectKey{Name: "default"}, &corev1.Namespace{}))
 }
 
 // Typed, unstructured and metadata-only objects are read as from the default cache, the TypeMeta included.

@@ -194,14 +194,14 @@ func (o operator) copy(ctx context.Context, dir string) error {
 	if err := os.Mkdir(filepath.Join(dir, "flyballpacked"), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "flyballpacked", "new.go"), []byte(packed), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "flyballpacked", "new.go"), []byte(strings.Replace(packed, "NEW", o.newCache, 1)), 0o644); err != nil {
 		return err
 	}
 	return suites.Require(ctx, dir, root, o.goMod...)
 }
 
-// packed is what the changed line calls: ctrlcache.New, which counts its calls, or for the run before the
-// change cache.New.
+// packed is what the changed line calls, with the constructor of the operator in place of NEW: it counts its calls,
+// and for the run before the change it calls cache.New.
 const packed = `package flyballpacked
 
 import (
@@ -222,6 +222,6 @@ func New(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if os.Getenv("FLYBALL_CACHE") == "" {
 		return cache.New(cfg, opts)
 	}
-	return ctrlcache.New(cfg, opts)
+	return NEW(cfg, opts)
 }
 `

@@ -30,7 +30,7 @@ import (
 )
 
 // versions are those that the README names, but for the one of the control plane, which CI tests.
-var versions = []string{"1.37.2", "1.35.4", "1.34.4", "1.33.13", "1.32.2", "1.31.0"}
+var versions = []string{"1.37.2", "1.35.4", "1.34.4", "1.33.13"}
 
 func main() {
 	packages := flag.String("packages", "./... ./adapter/...", "`patterns` of packages, separated by spaces")

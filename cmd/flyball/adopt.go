@@ -22,8 +22,9 @@ func newAdopt() *cobra.Command {
 	var f adoptFlags
 	cmd := &cobra.Command{
 		Use:   "adopt --cache | --plan | --undo",
-		Short: "Bring a kubebuilder project to Flyball, by one line or step by step",
-		Long: `Bring a project of kubebuilder (layouts v3 and v4) to Flyball.
+		Short: "Bring an operator of controller-runtime to Flyball, by one line or step by step",
+		Long: `Bring an operator of controller-runtime to Flyball: a project of kubebuilder (layouts
+v3 and v4), or any other Go module.
 
 With --cache its manager gets the packed cache. That is one line in main.go,
 

@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 26130, 19000, []string{
+	{"pipeline", 26144, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -49,8 +49,9 @@ var rooms = []room{
 // rose by 70 for trees of one number, index values that keep nothing but their text, and for sets of managed fields that every version of the libraries has.
 // It rose by 35 with pipeline for the flags of the log and of the watched namespaces, and by 400 for what else
 // operators had elsewhere: several clusters in one program (140), TLS, client certificates and bounds of servers
-// (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts.
-const maxCore = 52675
+// (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts. It rose by 12
+// for Informer.Version, by which programs of the peers wait until they read their own writes.
+const maxCore = 52687
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

@@ -13,12 +13,12 @@ import (
 
 // KubernetesEnv is the environment variable with the version of Kubernetes to build the control
 // plane with: 1.34.4, or 1.34 for the last patch of it. If it is unset or empty, the version is that
-// of the controlplane module. The oldest is 1.31.
+// of the controlplane module. The oldest is 1.33.
 const KubernetesEnv = "FLYBALL_KUBERNETES"
 
 // oldestMinor is the oldest minor version of Kubernetes 1 that the control plane can be built with:
-// kwok needs the generic clients of its client-go.
-const oldestMinor = 31
+// kwok needs ListerWatcherWithContext of its client-go.
+const oldestMinor = 33
 
 // requirement is one line of a go.mod file.
 type requirement struct{ Path, Version string }

@@ -155,10 +155,10 @@ func main() { fmt.Printf("%s, other %s, %s\n", kubernetes.Versions, other.Versio
 		t.Errorf("the module's own version: %+v, %v", src, err)
 	}
 	for version, want := range map[string]string{
-		"1.30":    "the oldest version that the control plane can be built with is 1.31",
+		"1.32":    "the oldest version that the control plane can be built with is 1.33",
 		"1.35":    `no matching versions for query "v1.35"`,
 		"1.33.99": "v1.33.99",
-		"latest":  `"latest" is no version such as 1.31 or 1.31.0`,
+		"latest":  `"latest" is no version such as 1.33 or 1.33.0`,
 		"2.0":     `"2.0" is no version`,
 	} {
 		_, err := own.at(t.Context(), version)

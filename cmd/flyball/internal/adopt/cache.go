@@ -59,7 +59,7 @@ func (e *DirtyError) Error() string {
 	return fmt.Sprintf("Git has changes here that are not committed: %s: commit or stash them, so that the change stands alone and \"git checkout\" takes it back; --force goes on all the same", strings.Join(e.Files, ", "))
 }
 
-// Cache gives the manager of a project the packed cache: it sets NewCache, and adds the module to
+// Cache gives the manager of an operator the packed cache: it sets NewCache, and adds the module to
 // go.mod. The project is built and tested as it is and with the change, both in a copy. The project
 // changes only if all that passed before passes with the change.
 func Cache(ctx context.Context, o Options) (*Result, error) {
@@ -82,6 +82,9 @@ func Cache(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 		if changed, err = addCache(file, text, func(name string) bool { return taken[name] }); err != nil {
+			return nil, err
+		}
+		if err := p.newInformers(); err != nil {
 			return nil, err
 		}
 		if a, err = findAdapter(ctx, &o, p.Dir); err == nil {
@@ -143,6 +146,14 @@ func Cache(ctx context.Context, o Options) (*Result, error) {
 
 // change makes the change in the copy.
 func change(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, a *adapter, text []byte, keepCore bool, r *Result) error {
+	untidy, err := o.output(ctx, st.Dir(), "go", "mod", "tidy", "-diff")
+	if ctx.Err() != nil {
+		return err
+	}
+	if a != nil && err != nil && len(untidy) == 0 { // no difference was found: it failed
+		return &FailedError{When: "before", Step: "go mod tidy", Err: err}
+	}
+	tidy := err == nil
 	if err := st.Write(p.Main, text); err != nil {
 		return err
 	}
@@ -151,7 +162,6 @@ func change(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, a *
 	if err != nil {
 		return err
 	}
-	tidy := o.succeeds(ctx, st.Dir(), "go", "mod", "tidy", "-diff")
 	if a != nil {
 		data, err = a.add(data)
 	} else {
@@ -262,9 +272,4 @@ func (o *Options) output(ctx context.Context, dir, name string, args ...string) 
 		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	return out, err
-}
-
-func (o *Options) succeeds(ctx context.Context, dir, name string, args ...string) bool {
-	_, err := o.output(ctx, dir, name, args...)
-	return err == nil
 }

@@ -26,6 +26,14 @@ func (s *scope) readController(fn *ast.FuncDecl, root *ast.CallExpr, links []lin
 			b.c.Name = strings.ToLower(b.of.name)
 		}
 	}
+	if b.handedOn(links) {
+		s.plan.Notes = append(s.plan.Notes, fmt.Sprintf("%s: the builder that is made here is completed elsewhere: controllers that begin with a function NewControllerManagedBy are above, others are not", s.at(root)))
+		return
+	}
+	if pkg := s.wrapper(root); pkg != "" {
+		b.c.add("options", Item{At: []string{s.at(root)}, Code: s.code(root.Fun), Flyball: "controller.New(mgr, name, reconcile, sources...)",
+			Note: "a builder of " + pkg + ": what that adds of its own was not read"})
+	}
 	var reconciler ast.Expr
 	for _, l := range links {
 		at := l.call.Fun.(*ast.SelectorExpr).Sel
@@ -49,7 +57,7 @@ func (s *scope) readController(fn *ast.FuncDecl, root *ast.CallExpr, links []lin
 		case l.name == "WithLogConstructor":
 			b.c.add("options", Item{At: []string{s.at(at)}, Code: l.name, Flyball: controllerOptions["LogConstructor"].flyball})
 		case l.name == "Complete" || l.name == "Build":
-			reconciler = args[0]
+			reconciler = args[len(args)-1] // after a context, where a program wraps the builder
 		}
 	}
 	b.reconciler(fn, reconciler)
@@ -57,11 +65,18 @@ func (s *scope) readController(fn *ast.FuncDecl, root *ast.CallExpr, links []lin
 	s.plan.Controllers = append(s.plan.Controllers, b.c)
 }
 
+// handedOn reports whether a builder gets no source and is not built in its function.
+func (b *body) handedOn(links []link) bool {
+	return !slices.ContainsFunc(links, func(l link) bool {
+		return slices.Contains([]string{"For", "Owns", "Watches", "WatchesMetadata", "WatchesRawSource", "Complete", "Build"}, l.name)
+	})
+}
+
 // source adds For and Owns.
 func (b *body) source(fn *ast.FuncDecl, at ast.Node, l link) {
 	k := b.kindOf(l.call.Args[0], fn)
 	b.used.watches(k)
-	it := Item{At: []string{b.at(at)}, Code: l.name + "(" + b.code(l.call.Args[0]) + ")", Flyball: fmt.Sprintf("controller.%s[%s]()", l.name, k)}
+	it := Item{At: []string{b.at(at)}, Code: l.name + "(" + b.code(l.call.Args[0]) + ")", Flyball: sourceOf(l.name, k, "")}
 	for _, o := range l.call.Args[1:] {
 		switch b.function(o) {
 		case builderPath + ".MatchEveryOwner":
@@ -75,24 +90,42 @@ func (b *body) source(fn *ast.FuncDecl, at ast.Node, l link) {
 	b.c.add("watches", it)
 }
 
+// sourceOf returns the call of a source of package controller.
+func sourceOf(name string, k kind, handler string) string {
+	args := handler
+	if k.atRunTime() {
+		name += "Kind"
+		args = strings.TrimSuffix("gvk, "+handler, ", ")
+	}
+	return fmt.Sprintf("controller.%s[%s](%s)", name, k, args)
+}
+
 // sourceOption adds the predicates among the options of a source.
 func (b *body) sourceOption(at ast.Node, o ast.Expr, where string) {
 	if call, ok := o.(*ast.CallExpr); ok && b.function(call.Fun) == builderPath+".WithPredicates" {
 		for _, p := range call.Args {
 			b.predicate(at, p, where)
 		}
+	} else if b.isPredicate(o) { // of a program's own builder
+		b.predicate(at, o, where)
 	}
+}
+
+// isPredicate reports whether an expression is a predicate, by its type.
+func (b *body) isPredicate(e ast.Expr) bool {
+	n, ok := types.Unalias(b.pkg.TypesInfo.TypeOf(e)).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == predicatePath
 }
 
 // watch adds Watches and WatchesMetadata.
 func (b *body) watch(fn *ast.FuncDecl, at ast.Node, l link) {
 	k := b.kindOf(l.call.Args[0], fn)
 	b.used.watches(k)
-	it := Item{At: []string{b.at(at)}, Code: l.name + "(" + b.code(l.call.Args[0]) + ")", Flyball: fmt.Sprintf("controller.Watches[%s](handler)", k)}
+	it := Item{At: []string{b.at(at)}, Code: l.name + "(" + b.code(l.call.Args[0]) + ")", Flyball: sourceOf("Watches", k, "handler")}
 	if len(l.call.Args) > 1 {
 		it.Code = fmt.Sprintf("%s(%s, %s)", l.name, b.code(l.call.Args[0]), b.code(l.call.Args[1]))
 		h, note := b.handler(fn, l.call.Args[1], l.name == "WatchesMetadata")
-		it.Flyball, it.Note = fmt.Sprintf("controller.Watches[%s](%s)", k, h), note
+		it.Flyball, it.Note = sourceOf("Watches", k, h), note
 	}
 	b.c.add("watches", it)
 	for i, o := range l.call.Args {
@@ -378,6 +411,9 @@ func (b *body) request(fn *ast.FuncDecl, call *ast.CallExpr, method string) {
 	it := Item{At: []string{b.at(call)}, Code: fmt.Sprintf("%s of %s", method, k), Flyball: r.flyball}
 	if strings.Contains(it.Flyball, "%s") {
 		it.Flyball = fmt.Sprintf(it.Flyball, k)
+		if k.atRunTime() {
+			it.Note = "the options name the kind, by Kind"
+		}
 	}
 	b.c.add(r.aspect, it)
 }

@@ -58,6 +58,18 @@ func (e *OptionsError) Error() string {
 	return fmt.Sprintf("%s: the options of the manager are %s: set NewCache: ctrlcache.New by hand where they are made, and import %q", e.At, e.Options, cachePath)
 }
 
+// InformerError says that the program sets NewInformer, which the packed cache takes only if it is told to
+// ignore it.
+type InformerError struct {
+	// At are the files and lines.
+	At []string
+}
+
+func (e *InformerError) Error() string {
+	return fmt.Sprintf("%s: NewInformer is set, and the packed cache makes its own informers: if the function only names informers for metrics, "+
+		"set NewCache: ctrlcache.Options{IgnoreNewInformer: true}.New by hand in the options of the manager, and import %q; if it does more, the default cache must stay", places(e.At), cachePath)
+}
+
 // source is a parsed file that makes a manager.
 type source struct {
 	name string
@@ -225,6 +237,26 @@ func (s *source) setInVariable(x *ast.Ident, value string, around []ast.Node) ([
 		return []edit{{at, at, x.Name + ".NewCache = " + value + s.newline() + s.indent(stmt.Pos())}}, nil
 	}
 	return nil, &OptionsError{At: s.at(x), Options: x.Name}
+}
+
+// newInformer returns where the options of a cache are given a function that makes informers.
+func (s *source) newInformer() (at []string) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if kv := fieldOf(n, "NewInformer"); kv != nil {
+				at = append(at, s.at(kv))
+			}
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if sel, ok := left.(*ast.SelectorExpr); ok && sel.Sel.Name == "NewInformer" {
+					at = append(at, s.at(sel))
+				}
+			}
+		}
+		return true
+	})
+	return at
 }
 
 // same reports whether an expression is this variable.

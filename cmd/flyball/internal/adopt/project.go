@@ -1,7 +1,7 @@
-// Package adopt brings projects of kubebuilder to Flyball: the packed cache by one line, and a plan of
-// what a move to Flyball's API means.
+// Package adopt brings operators of controller-runtime to Flyball, those of kubebuilder and others: the
+// packed cache by one line, and a plan of what a move to Flyball's API means.
 //
-//	PROJECT, go.mod, main.go ──► Project ──► Cache: a copy of the project (package scaffold)
+//	go.mod, main.go, PROJECT ──► Project ──► Cache: a copy of the project (package scaffold)
 //	                                │            │ build, vet, test as it is
 //	                                │            │ one line, go.mod; build, vet, test again
 //	                                │            ▼
@@ -10,6 +10,7 @@
 package adopt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -30,7 +31,7 @@ import (
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 )
 
-// Project is a project of kubebuilder.
+// Project is an operator: a project of kubebuilder, or another Go module of controller-runtime.
 type Project struct {
 	// Dir is its folder.
 	Dir string `yaml:"-"`
@@ -38,6 +39,8 @@ type Project struct {
 	Main string `yaml:"-"`
 	// Mod is its go.mod.
 	Mod *modfile.File `yaml:"-"`
+	// Plain says that no file PROJECT describes it: there are no layouts and resources.
+	Plain bool `yaml:"-"`
 
 	Layouts    layouts    `yaml:"layout"`
 	Version    string     `yaml:"version"`
@@ -91,6 +94,9 @@ func (l *layouts) UnmarshalYAML(n *yaml.Node) error {
 
 // String describes what made the project.
 func (p *Project) String() string {
+	if p.Plain {
+		return "a Go module without a file " + scaffold.ProjectFile
+	}
 	what := "no layout"
 	if len(p.Layouts) > 0 {
 		what = "layout " + strings.Join(p.Layouts, ", ")
@@ -101,23 +107,20 @@ func (p *Project) String() string {
 	return "kubebuilder, " + what
 }
 
-// NotKubebuilderError says that a folder is in no project of kubebuilder, or in half of one.
-type NotKubebuilderError struct {
+// NoOperatorError says that a folder is in no operator of controller-runtime, or in half of one.
+type NoOperatorError struct {
 	// Dir is the folder, and Problem what was found or is missing.
 	Dir, Problem string
 }
 
-func (e *NotKubebuilderError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Problem) }
+func (e *NoOperatorError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Problem) }
 
-// byHand is what to do in a program that no file PROJECT describes.
-const byHand = "in another program of controller-runtime the packed cache is one line by hand: NewCache: ctrlcache.New in the options of the manager, with " + cachePath
-
-// Load finds the project that contains dir. main names the file that makes the manager. Empty means
-// main.go, cmd/main.go, or the only file that does.
+// Load finds the operator that contains dir: a project of kubebuilder, or else the Go module. main names the
+// file that makes the manager. Empty means main.go, cmd/main.go, or the only file that does.
 func Load(dir, main string) (*Project, error) {
 	root, err := scaffold.Find(dir)
 	if errors.As(err, new(*scaffold.NoProjectError)) {
-		return nil, &NotKubebuilderError{dir, "no project of kubebuilder: there is no file " + scaffold.ProjectFile + ", nor in a folder above; " + byHand}
+		return loadModule(dir, main)
 	}
 	if err != nil {
 		return nil, err
@@ -129,33 +132,60 @@ func Load(dir, main string) (*Project, error) {
 		if err == nil {
 			problem = "this project is Flyball's already: its manager has the packed cache"
 		}
-		return nil, &NotKubebuilderError{root, problem}
+		return nil, &NoOperatorError{root, problem}
 	}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
 	if len(p.Layouts) > 0 && !slices.ContainsFunc(p.Layouts, isGo) {
-		return nil, &NotKubebuilderError{root, fmt.Sprintf("the project is no Go program: its layout is %s", strings.Join(p.Layouts, ", "))}
+		return nil, &NoOperatorError{root, fmt.Sprintf("the project is no Go program: its layout is %s", strings.Join(p.Layouts, ", "))}
 	}
-	mod := filepath.Join(root, "go.mod")
-	data, err := os.ReadFile(mod)
+	return p, p.readModule(main)
+}
+
+// loadModule loads an operator that no file PROJECT describes.
+func loadModule(dir, main string) (*Project, error) {
+	root, err := scaffold.FindFile(dir, "go.mod")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &NotKubebuilderError{root, "half a project of kubebuilder: there is a file " + scaffold.ProjectFile + " and no go.mod"}
+		return nil, &NoOperatorError{dir, "no operator: there is neither a file " + scaffold.ProjectFile + " nor a go.mod, nor in a folder above"}
 	}
 	if err != nil {
 		return nil, err
 	}
+	p := &Project{Dir: root, Plain: true}
+	return p, p.readModule(main)
+}
+
+// half returns the error for a project that lacks something.
+func (p *Project) half(problem string) error {
+	what := "half a project of kubebuilder: "
+	if p.Plain {
+		what = "no operator of controller-runtime: "
+	}
+	return &NoOperatorError{p.Dir, what + problem}
+}
+
+// readModule reads go.mod and finds the file that makes the manager.
+func (p *Project) readModule(main string) error {
+	mod := filepath.Join(p.Dir, "go.mod")
+	data, err := os.ReadFile(mod)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.half("there is a file " + scaffold.ProjectFile + " and no go.mod")
+	}
+	if err != nil {
+		return err
+	}
 	if p.Mod, err = modfile.Parse(mod, data, nil); err != nil {
-		return nil, err
+		return err
 	}
 	if p.Mod.Module == nil {
-		return nil, &NotKubebuilderError{root, "half a project of kubebuilder: go.mod names no module"}
+		return p.half("go.mod names no module")
 	}
 	if version(p.Mod, ctrlPath) == "" {
-		return nil, &NotKubebuilderError{root, "half a project of kubebuilder: go.mod does not require " + ctrlPath}
+		return p.half("go.mod does not require " + ctrlPath)
 	}
 	p.Main, err = p.findMain(main)
-	return p, err
+	return err
 }
 
 // Controlled returns the kinds of the project in dir that have a controller, as plural.group. Kinds of others,
@@ -222,23 +252,32 @@ func (p *Project) findMain(given string) (string, error) {
 		return name, nil
 	}
 	for _, name := range []string{"cmd/main.go", "main.go"} {
-		if ok, err := makesManager(filepath.Join(p.Dir, filepath.FromSlash(name))); err != nil || ok {
+		if pkg, err := makesManager(filepath.Join(p.Dir, filepath.FromSlash(name))); err != nil || pkg != "" {
 			return name, err
 		}
 	}
-	var found []string
+	var found, programs []string
 	err := p.goFiles(func(name string) error {
-		ok, err := makesManager(filepath.Join(p.Dir, filepath.FromSlash(name)))
-		if ok && !strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		pkg, err := makesManager(filepath.Join(p.Dir, filepath.FromSlash(name)))
+		if pkg != "" {
 			found = append(found, name)
+		}
+		if pkg == "main" {
+			programs = append(programs, name)
 		}
 		return err
 	})
+	if len(programs) > 0 { // the others are helpers, such as those of tests
+		found = programs
+	}
 	switch {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", &NotKubebuilderError{p.Dir, "half a project of kubebuilder: no file calls ctrl.NewManager or manager.New, neither main.go (layout v3) nor cmd/main.go (layout v4) nor any other one"}
+		return "", p.half("no file calls ctrl.NewManager or manager.New")
 	case len(found) > 1:
 		return "", fmt.Errorf("%s: %d files make a manager: %s; name one by --main", p.Dir, len(found), strings.Join(found, ", "))
 	}
@@ -269,21 +308,24 @@ func (p *Project) goFiles(do func(name string) error) error {
 	})
 }
 
-// makesManager reports whether a Go file calls the constructor of a manager. A missing file does not.
-func makesManager(file string) (bool, error) {
+// makesManager returns the package of a Go file that calls the constructor of a manager, or "". A missing file
+// does not.
+func makesManager(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return "", nil
 	}
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	s, err := parseSource(file, text)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	_, _, err = s.manager()
-	return !errors.As(err, new(*NoManagerError)), nil
+	if _, _, err := s.manager(); errors.As(err, new(*NoManagerError)) {
+		return "", nil
+	}
+	return s.file.Name.Name, nil
 }
 
 // mainText returns the content of the main file.
@@ -309,6 +351,26 @@ func (p *Project) taken() (map[string]bool, error) {
 		return nil
 	})
 	return out, err
+}
+
+// newInformers returns an *InformerError if the program has a NewInformer.
+func (p *Project) newInformers() error {
+	e := &InformerError{}
+	err := p.goFiles(func(name string) error {
+		text, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(name)))
+		if err != nil || strings.HasSuffix(name, "_test.go") || !bytes.Contains(text, []byte("NewInformer")) || !bytes.Contains(text, []byte(ctrlPath)) {
+			return err
+		}
+		s, err := parseSource(name, text)
+		if err == nil {
+			e.At = append(e.At, s.newInformer()...)
+		}
+		return err
+	})
+	if err == nil && len(e.At) > 0 {
+		err = e
+	}
+	return err
 }
 
 // imports returns the files whose imports have an element that match accepts, by name.

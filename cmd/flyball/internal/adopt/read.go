@@ -165,6 +165,11 @@ type kind struct {
 
 func (k kind) known() bool { return k.name != "" }
 
+// atRunTime reports whether objects of this type have a kind that is known at run time.
+func (k kind) atRunTime() bool {
+	return k.path == "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured" || k.path == "k8s.io/apimachinery/pkg/apis/meta/v1" && k.name == "PartialObjectMetadata"
+}
+
 func (k kind) String() string {
 	if !k.known() {
 		return "T"
@@ -384,6 +389,18 @@ func (s *scope) readFunction(fn *ast.FuncDecl) {
 	}
 }
 
+// constructors make builders, in controller-runtime and in packages of programs that wrap its builder.
+var constructors = []string{"NewControllerManagedBy", "ControllerManagedBy", "TypedControllerManagedBy", "NewWebhookManagedBy", "WebhookManagedBy"}
+
+// wrapper returns the package of a constructor that is not controller-runtime's, or "".
+func (s *scope) wrapper(root *ast.CallExpr) string {
+	name := s.function(root.Fun)
+	if pkg := name[:strings.LastIndex(name, ".")]; pkg != ctrlPath && pkg != builderPath {
+		return pkg
+	}
+	return ""
+}
+
 // builder returns the call that makes the builder of a chain of calls, and the links after it.
 func (s *scope) builder(e ast.Expr, roots map[string]*ast.CallExpr) (root *ast.CallExpr, links []link) {
 	for {
@@ -391,9 +408,7 @@ func (s *scope) builder(e ast.Expr, roots map[string]*ast.CallExpr) (root *ast.C
 		if !ok {
 			break
 		}
-		switch s.function(call.Fun) {
-		case ctrlPath + ".NewControllerManagedBy", builderPath + ".ControllerManagedBy", builderPath + ".TypedControllerManagedBy",
-			ctrlPath + ".NewWebhookManagedBy", builderPath + ".WebhookManagedBy":
+		if name := s.function(call.Fun); slices.Contains(constructors, name[strings.LastIndex(name, ".")+1:]) {
 			return call, links
 		}
 		sel, ok := call.Fun.(*ast.SelectorExpr)

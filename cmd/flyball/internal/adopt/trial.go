@@ -29,7 +29,7 @@ const waitDelay = 30 * time.Second
 
 // NoControlPlaneError says that the tests of a project need a control plane that is not there.
 type NoControlPlaneError struct {
-	// File is a test that uses envtest.
+	// File is a test that uses envtest, or a helper of tests.
 	File string
 }
 
@@ -86,7 +86,7 @@ type trial struct {
 func (t *trial) plan(p *Project, r *Result) error {
 	t.tests = true
 	files, err := p.imports(func(file, path string) bool {
-		return path == envtestPath && strings.HasSuffix(file, "_test.go") && !endToEnd(file)
+		return path == envtestPath && !endToEnd(file) // a test, or a helper of tests
 	})
 	if err != nil {
 		return err

@@ -96,12 +96,22 @@ func (e *NoProjectError) Error() string {
 // Find returns the folder of the project that contains dir, which may be dir. The error is a
 // *NoProjectError, or the reason why a file cannot be read.
 func Find(dir string) (string, error) {
+	root, err := FindFile(dir, ProjectFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &NoProjectError{Dir: dir}
+	}
+	return root, err
+}
+
+// FindFile returns dir or the nearest folder above it that has a file with this name. The error is
+// fs.ErrNotExist if there is none.
+func FindFile(dir, name string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
 	for d := abs; ; d = filepath.Dir(d) {
-		_, err := os.Stat(filepath.Join(d, ProjectFile))
+		_, err := os.Stat(filepath.Join(d, name))
 		switch {
 		case err == nil && d == abs:
 			return filepath.Clean(dir), nil
@@ -110,7 +120,7 @@ func Find(dir string) (string, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", err
 		case d == filepath.Dir(d):
-			return "", &NoProjectError{Dir: dir}
+			return "", fs.ErrNotExist
 		}
 	}
 }
