@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,23 +42,33 @@ type api struct {
 	container *restful.Container
 	infos     *request.RequestInfoFactory
 	services  allocations
+	custom    *customResources
+	groups    []builtin
+	builtin   map[string]bool // the names of the groups; that of the core group is "core"
 }
+
+// builtin is one version of a group, with what discovery says of it.
+type builtin struct {
+	group     group
+	version   groupVersion
+	resources []apidiscoveryv2.APIResourceDiscovery
+}
+
+// requestTimeout and watchTimeout are those of handlers, which nobody waits for here.
+const (
+	requestTimeout = time.Minute
+	watchTimeout   = 30 * time.Minute
+)
 
 // newAPI installs the handlers of all resources.
 func newAPI() (*api, error) {
 	a := &api{
-		container: restful.NewContainer(),
+		container: newContainer(),
+		builtin:   map[string]bool{"core": true},
 		infos:     &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
-	a.container.Router(restful.CurlyRouter{})
-	a.container.RecoverHandler(func(cause any, w http.ResponseWriter) {
-		http.Error(w, fmt.Sprintf("rules: panic: %v", cause), http.StatusInternalServerError)
-	})
-	a.container.ServiceErrorHandler(func(e restful.ServiceError, req *restful.Request, resp *restful.Response) {
-		err := apierrors.NewGenericServerResponse(e.Code, "", schema.GroupResource{}, "", e.Message, 0, false)
-		responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{}, resp, req.Request)
-	})
-	groups, err := newGroups(&a.services)
+	t := &table{services: &a.services}
+	groups, err := t.groups()
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +76,7 @@ func newAPI() (*api, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.custom = newCustomResources(t, admit, metadataModels)
 	d := newDocuments()
 	equivalents := runtime.NewEquivalentResourceRegistry()
 	for _, g := range groups {
@@ -74,10 +87,28 @@ func newAPI() (*api, error) {
 				return nil, fmt.Errorf("%s/%s: %w", g.name, v.name, err)
 			}
 			d.add(g, v, resources)
+			a.groups = append(a.groups, builtin{g, v, resources})
+		}
+		if g.name != "" {
+			a.builtin[g.name] = true
 		}
 	}
 	d.serve(a.container)
 	return a, nil
+}
+
+// newContainer returns a container whose errors are those of the real server.
+func newContainer() *restful.Container {
+	c := restful.NewContainer()
+	c.Router(restful.CurlyRouter{})
+	c.RecoverHandler(func(cause any, w http.ResponseWriter) {
+		http.Error(w, fmt.Sprintf("rules: panic: %v", cause), http.StatusInternalServerError)
+	})
+	c.ServiceErrorHandler(func(e restful.ServiceError, req *restful.Request, resp *restful.Response) {
+		err := apierrors.NewGenericServerResponse(e.Code, "", schema.GroupResource{}, "", e.Message, 0, false)
+		responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{}, resp, req.Request)
+	})
+	return c
 }
 
 // install adds the handlers of one version of a group.
@@ -99,7 +130,7 @@ func (a *api) install(g group, v groupVersion, admit admissionChain, converter *
 		Typer: legacyscheme.Scheme, Creater: legacyscheme.Scheme, Convertor: legacyscheme.Scheme, ConvertabilityChecker: legacyscheme.Scheme,
 		UnsafeConvertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme), Defaulter: legacyscheme.Scheme, Namer: runtime.Namer(meta.NewAccessor()),
 		TypeConverter: converter, EquivalentResourceRegistry: equivalents, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Admit: admit,
-		MinRequestTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody,
+		MinRequestTimeout: watchTimeout, MaxRequestBodyBytes: maxBody,
 	}
 	resources, _, err := gv.InstallREST(a.container)
 	return resources, err
@@ -120,6 +151,9 @@ func (a *api) answer(req *Request) *Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	body := w.body.Bytes()
+	if w.code == http.StatusUnprocessableEntity && w.header.Get("Content-Type") == runtime.ContentTypeJSON && !a.builtin[groupOf(r.URL.Path)] {
+		body = inOrder(body)
+	}
 	if len(c.writes) == 0 { // a dry run
 		body = c.settleUID(body)
 		if w.header.Get("Content-Type") == runtime.ContentTypeJSON && r.Method != http.MethodGet {
@@ -132,6 +166,15 @@ func (a *api) answer(req *Request) *Answer {
 	}
 	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts,
 		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list}
+}
+
+// groupOf returns the API group of a path, as in keys.
+func groupOf(path string) string {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	if len(parts) < 2 || parts[0] != "apis" {
+		return "core"
+	}
+	return parts[1]
 }
 
 // serve runs the real handler.
@@ -147,6 +190,14 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 			r.Header.Set(name, value)
 		}
 	}
+	if err := a.dispatch(w, r, c, c.req.User, c.req.Groups, recorder); err != nil {
+		return err
+	}
+	return a.define(c)
+}
+
+// dispatch runs the handler of a resource or a document.
+func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, name string, groups []string, recorder *warnings) error {
 	info, err := a.infos.NewRequestInfo(r)
 	if err != nil {
 		return err
@@ -156,15 +207,41 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	}
 	ctx := context.WithValue(context.Background(), callKey{}, c)
 	ctx = request.WithRequestInfo(ctx, info)
-	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: c.req.User, Groups: c.req.Groups})
+	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: name, Groups: groups})
 	ctx = audit.WithAuditContext(ctx)
 	ctx = warning.WithWarningRecorder(ctx, recorder)
-	if !a.serves(r.URL.Path) {
-		http.NotFound(w, r)
-		return nil
+	h, err := a.route(c, info)
+	if err != nil {
+		return err
 	}
-	a.container.ServeHTTP(w, r.WithContext(ctx))
+	h.ServeHTTP(w, r.WithContext(ctx))
 	return nil
+}
+
+// route returns the handler of a path.
+func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
+	switch below := strings.HasPrefix(info.Path, "/apis"); {
+	case below && !info.IsResourceRequest:
+		d, err := a.custom.documents(c, a.groups)
+		if err != nil {
+			return nil, err
+		}
+		if h := d.handler(info.Path); h != nil {
+			return h, nil
+		}
+	case below && !a.builtin[info.APIGroup]:
+		d, err := a.custom.of(c, info)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			return a.custom.handler(d)
+		}
+	}
+	if !a.serves(info.Path) {
+		return http.HandlerFunc(http.NotFound), nil
+	}
+	return a.container, nil
 }
 
 // serves reports whether a path belongs to the API. Errors about others are no objects.
@@ -219,19 +296,25 @@ func (r *response) Write(b []byte) (int, error) {
 // documents are the discovery documents, of both forms, and the version.
 type documents struct {
 	core, named aggregated.ResourceManager
-	coreVersion []string
-	groups      []metav1.APIGroup
+	groups      []listedGroup
+	// custom are the resources of versions that definitions define.
+	custom map[schema.GroupVersion][]metav1.APIResource
+	root   *restful.Container // serves /apis; for documents that are ready
+}
+
+type listedGroup struct {
+	metav1.APIGroup
+	priority int
 }
 
 func newDocuments() *documents {
-	return &documents{core: aggregated.NewResourceManager("api"), named: aggregated.NewResourceManager("apis")}
+	return &documents{core: aggregated.NewResourceManager("api"), named: aggregated.NewResourceManager("apis"), custom: map[schema.GroupVersion][]metav1.APIResource{}}
 }
 
 func (d *documents) add(g group, v groupVersion, resources []apidiscoveryv2.APIResourceDiscovery) {
 	found := apidiscoveryv2.APIVersionDiscovery{Version: v.name, Resources: resources, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 	if g.name == "" {
 		d.core.AddGroupVersion(g.name, found)
-		d.coreVersion = append(d.coreVersion, v.name)
 		return
 	}
 	d.named.AddGroupVersion(g.name, found)
@@ -241,19 +324,57 @@ func (d *documents) add(g group, v groupVersion, resources []apidiscoveryv2.APIR
 		d.groups[n-1].Versions = append(d.groups[n-1].Versions, spoken)
 		return
 	}
-	d.groups = append(d.groups, metav1.APIGroup{Name: g.name, Versions: []metav1.GroupVersionForDiscovery{spoken}, PreferredVersion: spoken})
+	d.groups = append(d.groups, listedGroup{metav1.APIGroup{Name: g.name, Versions: []metav1.GroupVersionForDiscovery{spoken}, PreferredVersion: spoken}, g.priority})
 }
 
-func (d *documents) serve(container *restful.Container) {
-	addresses := discovery.DefaultAddresses{DefaultAddress: "127.0.0.1"}
-	legacy := discovery.NewLegacyRootAPIHandler(addresses, legacyscheme.Codecs, "/api")
-	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(legacy, d.core, d.core).GenerateWebService("/api", metav1.APIVersions{}))
+// serveRoot adds the document of all groups.
+func (d *documents) serveRoot(container *restful.Container) {
+	slices.SortStableFunc(d.groups, func(a, b listedGroup) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.Name, b.Name))
+	})
 	root := discovery.NewRootAPIsHandler(addresses, legacyscheme.Codecs)
 	for _, g := range d.groups {
-		root.AddGroup(g)
-		container.Add(discovery.NewAPIGroupHandler(legacyscheme.Codecs, g).WebService())
+		root.AddGroup(g.APIGroup)
 	}
 	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(root, d.named, d.named).GenerateWebService("/apis", metav1.APIGroupList{}))
+}
+
+// ready prepares documents for [documents.handler].
+func (d *documents) ready() {
+	d.root = newContainer()
+	d.serveRoot(d.root)
+}
+
+// handler returns the handler of a path, if the document there depends on definitions.
+func (d *documents) handler(path string) http.Handler {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch len(parts) {
+	case 1:
+		return d.root
+	case 2:
+		for _, g := range d.groups {
+			if g.Name == parts[1] && g.priority == customPriority {
+				return discovery.NewAPIGroupHandler(legacyscheme.Codecs, g.APIGroup)
+			}
+		}
+	case 3:
+		gv := schema.GroupVersion{Group: parts[1], Version: parts[2]}
+		if plain, ok := d.custom[gv]; ok {
+			return discovery.NewAPIVersionHandler(legacyscheme.Codecs, gv, discovery.APIResourceListerFunc(func() []metav1.APIResource { return plain }))
+		}
+	}
+	return nil
+}
+
+var addresses = discovery.DefaultAddresses{DefaultAddress: "127.0.0.1"}
+
+func (d *documents) serve(container *restful.Container) {
+	legacy := discovery.NewLegacyRootAPIHandler(addresses, legacyscheme.Codecs, "/api")
+	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(legacy, d.core, d.core).GenerateWebService("/api", metav1.APIVersions{}))
+	d.serveRoot(container)
+	for _, g := range d.groups {
+		container.Add(discovery.NewAPIGroupHandler(legacyscheme.Codecs, g.APIGroup).WebService())
+	}
 	ws := new(restful.WebService).Path("/version").Produces(restful.MIME_JSON)
 	ws.Route(ws.GET("/").To(func(req *restful.Request, resp *restful.Response) {
 		responsewriters.WriteRawJSON(http.StatusOK, version.Get(), resp.ResponseWriter)

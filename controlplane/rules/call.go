@@ -63,7 +63,7 @@ func (c *call) under(prefix string) []json.RawMessage {
 	defer c.mu.Unlock()
 	var out []json.RawMessage
 	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
-		if o := c.objects[key]; key != prefix && strings.HasPrefix(key, prefix) && !bytes.Equal(o, []byte("null")) {
+		if o := c.objects[key]; key != prefix && strings.HasPrefix(key, prefix) && len(o) > 0 && !bytes.Equal(o, []byte("null")) {
 			out = append(out, o)
 		}
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"maps"
 
+	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -99,9 +101,8 @@ type table struct {
 	services *allocations
 }
 
-// newGroups are all resources that are served.
-func newGroups(services *allocations) ([]group, error) {
-	t := &table{services: services}
+// groups are all resources that are served, but for custom ones.
+func (t *table) groups() ([]group, error) {
 	events := t.one(event.NewREST(t, 3600))
 	scalers := t.two("horizontalpodautoscalers")(autoscaler.NewREST(t))
 	stable := func(storage resources) []groupVersion { return []groupVersion{{"v1", 15, storage}} }
@@ -121,6 +122,7 @@ func newGroups(services *allocations) ([]group, error) {
 		{"storage.k8s.io", 16800, stable(t.volumes())},
 		{"admissionregistration.k8s.io", 16700, stable(resources{
 			"mutatingwebhookconfigurations": t.one(mutatingwebhook.NewREST(t)), "validatingwebhookconfigurations": t.one(validatingwebhook.NewREST(t))})},
+		{"apiextensions.k8s.io", 16700, stable(t.definitions())},
 		{"scheduling.k8s.io", 16600, stable(resources{"priorityclasses": t.one(priorityclass.NewREST(t))})},
 		{"coordination.k8s.io", 16500, stable(resources{"leases": t.one(lease.NewREST(t))})},
 		{"node.k8s.io", 16300, stable(resources{"runtimeclasses": t.one(runtimeclass.NewREST(t))})},
@@ -145,7 +147,7 @@ func (t *table) core(events rest.Storage) resources {
 	if t.err != nil {
 		return nil
 	}
-	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: addresses{t.services}}
+	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: clusterIPs{t.services}}
 	services, servicesStatus, _, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nil)
 	t.fail(err)
 	return join(
@@ -174,6 +176,17 @@ func (t *table) apps() resources {
 		"replicasets": replicasets.ReplicaSet, "replicasets/status": replicasets.Status, "replicasets/scale": replicasets.Scale,
 		"statefulsets": statefulsets.StatefulSet, "statefulsets/status": statefulsets.Status, "statefulsets/scale": statefulsets.Scale,
 	})
+}
+
+func (t *table) definitions() resources {
+	apiextensionsinstall.Install(legacyscheme.Scheme)
+	all, err := customresourcedefinition.NewREST(legacyscheme.Scheme, t)
+	t.fail(err)
+	if t.err != nil {
+		return nil
+	}
+	const name = "customresourcedefinitions"
+	return resources{name: all, name + "/status": customresourcedefinition.NewStatusREST(legacyscheme.Scheme, all)}
 }
 
 func (t *table) certificates() resources {

@@ -3,6 +3,7 @@ package main
 import (
 	"sync"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -30,6 +31,11 @@ var openAPI = sync.OnceValue(func() *common.OpenAPIV3Config {
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
 	})
 	return config
+})
+
+// metadataModels are the schemas of the metadata of all kinds, as far as custom resources need them.
+var metadataModels = sync.OnceValues(func() (map[string]*spec.Schema, error) {
+	return builder3.BuildOpenAPIDefinitionsForResources(openAPI(), util.GetCanonicalTypeName(&apiextensions.CustomResourceDefinition{}))
 })
 
 // lazyConverter converts objects of a group for managed fields. It reads the schemas on first use.

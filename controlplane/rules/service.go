@@ -79,12 +79,12 @@ func (e endpointsOf) Delete(ctx context.Context, name string, valid rest.Validat
 	return e.EndpointsStorage.Delete(context.WithValue(ctx, callKey{}, e.call), name, valid, o)
 }
 
-// addresses allocates cluster IPs. Nothing is kept: the objects are the state.
-type addresses struct{ *allocations }
+// clusterIPs allocates cluster IPs. Nothing is kept: the objects are the state.
+type clusterIPs struct{ *allocations }
 
-var _ ipallocator.Interface = addresses{}
+var _ ipallocator.Interface = clusterIPs{}
 
-func (a addresses) Allocate(ip net.IP) error {
+func (a clusterIPs) Allocate(ip net.IP) error {
 	if err := a.read(); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a addresses) Allocate(ip net.IP) error {
 	return nil
 }
 
-func (a addresses) AllocateNext() (net.IP, error) {
+func (a clusterIPs) AllocateNext() (net.IP, error) {
 	for n := 2; n < 1<<16-1; n++ { // the first one is that of the Service "kubernetes"
 		ip := net.IPv4(serviceRange.IP[0], serviceRange.IP[1], byte(n>>8), byte(n)).To4()
 		if err := a.Allocate(ip); !errors.Is(err, ipallocator.ErrAllocated) {
@@ -108,14 +108,14 @@ func (a addresses) AllocateNext() (net.IP, error) {
 	return nil, ipallocator.ErrFull
 }
 
-func (a addresses) Release(net.IP) error          { return nil }
-func (a addresses) ForEach(func(net.IP))          {}
-func (a addresses) CIDR() net.IPNet               { return serviceRange }
-func (a addresses) IPFamily() core.IPFamily       { return core.IPv4Protocol }
-func (a addresses) Has(ip net.IP) bool            { return a.ips[ip.String()] }
-func (a addresses) Destroy()                      {}
-func (a addresses) EnableMetrics()                {}
-func (a addresses) DryRun() ipallocator.Interface { return a }
+func (a clusterIPs) Release(net.IP) error          { return nil }
+func (a clusterIPs) ForEach(func(net.IP))          {}
+func (a clusterIPs) CIDR() net.IPNet               { return serviceRange }
+func (a clusterIPs) IPFamily() core.IPFamily       { return core.IPv4Protocol }
+func (a clusterIPs) Has(ip net.IP) bool            { return a.ips[ip.String()] }
+func (a clusterIPs) Destroy()                      {}
+func (a clusterIPs) EnableMetrics()                {}
+func (a clusterIPs) DryRun() ipallocator.Interface { return a }
 
 // ports allocates node ports.
 type ports struct{ *allocations }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -233,6 +234,9 @@ var registryNames = map[string]string{
 func (s *slot) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
 	c := callFrom(ctx)
 	c.list = s.asked(ctx, key, opts)
+	if u, ok := list.(*unstructured.UnstructuredList); ok {
+		c.list.ListKind, c.list.Whole = u.GetKind(), true
+	}
 	result := c.req.Collection
 	if result == nil {
 		result = &Collection{}
@@ -280,6 +284,7 @@ func (s *slot) asked(ctx context.Context, key string, opts storage.ListOptions) 
 	}
 	if kinds, _, err := legacyscheme.Scheme.ObjectKinds(s.make()); err == nil {
 		l.Kind = kinds[0].Kind
+		l.ListKind = l.Kind + "List"
 	}
 	if p := opts.Predicate.Label; p != nil {
 		l.Labels = p.String()

@@ -117,7 +117,7 @@ func documents(text []byte) (out []json.RawMessage, err error) {
 func Read(paths ...string) ([]Object, error) {
 	var out []Object
 	for _, p := range paths {
-		files, err := filesOf(p)
+		files, err := Files(p)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,8 @@ func Read(paths ...string) ([]Object, error) {
 	return out, nil
 }
 
-func filesOf(p string) ([]string, error) {
+// Files returns the files that [Read] reads of a path, in order.
+func Files(p string) ([]string, error) {
 	info, err := os.Stat(p)
 	if err != nil || !info.IsDir() {
 		return []string{p}, err

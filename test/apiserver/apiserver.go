@@ -2,7 +2,7 @@
 // validation, status, finalizers, patches and apply. It needs no etcd, and starts in milliseconds:
 //
 //	func TestCreate(t *testing.T) {
-//		s := apiserver.Start(t, apiserver.Options{})
+//		s := apiserver.Start(t, apiserver.Options{CRDs: "../config/crd"})
 //		c, err := client.New(s.RESTConfig(), client.Options{})
 //		…
 //	}
@@ -38,6 +38,9 @@ import (
 
 // Options configures a server. The zero value works.
 type Options struct {
+	// CRDs names a file of custom resource definitions, a folder of such files, or a pattern as of
+	// [filepath.Glob]. Of a folder the files in its subfolder bases count, too. Other objects are left out.
+	CRDs string
 	// Now tells the time. nil means the clock.
 	Now func() time.Time
 	// Seed decides on uids and generated names. Servers of one seed that get the same requests choose the
@@ -89,11 +92,15 @@ func start(t testing.TB, o Options) (*Server, error) {
 	if err := state.Boot(now()); err != nil {
 		return nil, err
 	}
+	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks})
+	if err := define(handler, o.CRDs); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	s := &Server{web: web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks}), url: "http://" + listener.Addr().String()}
+	s := &Server{web: handler, url: "http://" + listener.Addr().String()}
 	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second}
 	go s.http.Serve(listener) // close waits for its end
 	return s, nil

@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestConformance(t *testing.T) {
 		c.run(s)
 		return s.out
 	}
-	for _, c := range append(flows, kindCases()...) {
+	for _, c := range slices.Concat(flows, customCases, kindCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			want := run(t, real.RESTConfig(), real.URL(), c)
 			got := run(t, memory.RESTConfig(), memory.URL(), c)

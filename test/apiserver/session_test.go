@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // session is one conversation with a server. It writes down what the server answers, but for what chance and
@@ -113,6 +114,20 @@ func (s *session) send(method, path, body string, header ...string) (code int, w
 	return resp.StatusCode, resp.Header.Values("Warning"), text
 }
 
+// await repeats a read until the answer has a text. It writes nothing down.
+func (s *session) await(path, text string) {
+	s.t.Helper()
+	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) { // nothing announces what a server serves
+		_, _, body := s.send("GET", s.path(path), "")
+		if strings.Contains(string(body), s.path(text)) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%s never has %s: %.3000s", s.path(path), text, body)
+		}
+	}
+}
+
 // watch opens a watch. The events are read by next.
 func (s *session) watch(path string) *events {
 	s.t.Helper()
@@ -189,6 +204,23 @@ func (s *session) walk(v any) {
 		if text, ok := v["uid"].(string); ok {
 			ordinal(&s.uids, text)
 		}
+		// Schemas of custom resources are maps: the real server finds errors in any order.
+		if causes, ok := v["causes"].([]any); ok && len(causes) > 1 {
+			slices.SortFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
+		// Managed fields are sorted by time first, in seconds.
+		if managed, ok := v["managedFields"].([]any); ok {
+			key := func(entry any) string {
+				m, _ := entry.(map[string]any)
+				return fmt.Sprint(m["manager"], m["operation"], m["subresource"], m["apiVersion"])
+			}
+			slices.SortStableFunc(managed, func(a, b any) int { return strings.Compare(key(a), key(b)) })
+		}
+		if text, ok := v["message"].(string); ok && strings.Contains(text, " is invalid: [") {
+			letters := strings.Split(text, "")
+			slices.Sort(letters)
+			v["message"] = "these letters: " + strings.Join(letters, "")
+		}
 		if text, ok := v["continue"].(string); ok {
 			raw, err := base64.RawURLEncoding.DecodeString(text)
 			v["continue"] = fmt.Sprintf("%s %v", regexp.MustCompile(`"rv":\d+`).ReplaceAllString(string(raw), `"rv":N`), err)
@@ -216,7 +248,8 @@ func ordinal(all *[]string, text string) string {
 var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	inText    = regexp.MustCompile(`(current: |resource version: \d+ \(|in record \()\d+`)
-	cells     = regexp.MustCompile(`"(\d+s|10\.0\.\d+\.\d+)"`) // an age, an address
+	cells     = regexp.MustCompile(`"(\d+s|10\.0\.\d+\.\d+)"`)  // an age, an address
+	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`) // as a field manager
 	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
@@ -232,6 +265,7 @@ func (s *session) hide(text string) string {
 		text = strings.ReplaceAll(text, uid, fmt.Sprintf("uid %d", i))
 	}
 	text = timestamp.ReplaceAllString(text, "TIME")
+	text = program.ReplaceAllString(text, "kube-apiserver")
 	text = cells.ReplaceAllString(text, `"a cell"`)
 	text = inText.ReplaceAllString(text, "${1}N")
 	return inPath.ReplaceAllString(text, "$1=X")

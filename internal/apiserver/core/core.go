@@ -257,13 +257,38 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	if t.namespace != "" && !isRead(req.Method) {
 		v.with(call, "/core/namespaces/"+t.namespace)
 	}
+	if d := v.defined(t); d != nil {
+		call.Objects[d.Key] = d.JSON
+	}
 	switch {
+	case t.resource == "" && strings.HasPrefix(req.URL, "/apis"), t.group == definitionGroup && !isRead(req.Method):
+		v.with(call, definitionKeys)
 	case t.resource == "pods" && req.Method == http.MethodPost:
 		v.with(call, "/scheduling.k8s.io/priorityclasses/")
 	case t.resource == "services" && !isRead(req.Method):
 		v.with(call, "/core/services/") // for their addresses
 	}
 	return call
+}
+
+// definitionKeys begins the keys of custom resource definitions.
+const (
+	definitionGroup = "apiextensions.k8s.io"
+	definitionKeys  = "/" + definitionGroup + "/customresourcedefinitions/"
+)
+
+// defined returns the definition of the target's resource; nil for a resource that is built in, or unknown.
+func (v View) defined(t target) *Object {
+	if t.group == "" || !strings.Contains(t.group, ".") {
+		return nil
+	}
+	return v.get(definitionKeys + t.resource + "." + t.group)
+}
+
+// changedAfter reports whether a definition is newer than one of its objects: what clients see of the object
+// is then another text than the stored one.
+func (o *Object) changedAfter(objects []*Object) bool {
+	return o != nil && slices.ContainsFunc(objects, func(x *Object) bool { return x.Version < o.Version })
 }
 
 // with adds to a call the object of a key, or all objects if the key ends with a slash.

@@ -41,7 +41,7 @@ func toy(req *rules.Request) (*rules.Answer, error) {
 	if t.name == "" && req.Method == "GET" && req.Collection == nil {
 		var limit int64
 		_, _ = fmt.Sscan(values.Get("limit"), &limit) // none is zero
-		return &rules.Answer{Code: 200, List: &rules.List{Kind: "Toy", APIVersion: "v1", Prefix: t.collection(), Watch: values.Has("watch"), Labels: values.Get("labelSelector"),
+		return &rules.Answer{Code: 200, List: &rules.List{Kind: "Toy", ListKind: "ToyList", APIVersion: "v1", Prefix: t.collection(), Watch: values.Has("watch"), Labels: values.Get("labelSelector"),
 			Limit: limit, Continue: values.Get("continue"), Version: values.Get("resourceVersion"), Match: values.Get("resourceVersionMatch"), Bookmarks: true}}, nil
 	}
 	var o object

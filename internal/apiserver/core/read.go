@@ -30,7 +30,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
 			return tooLarge(asked, v.version).answer(req)
 		}
-		if o := v.get(t.key()); o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && o.is(apiVersion(t)) {
+		if o := v.get(t.key()); o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && v.defined(t) == nil && o.is(apiVersion(t)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: append(bytes.Clone(o.text()), '\n')}
 		}
 	}
@@ -48,7 +48,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if err != nil {
 			return failed(req, err)
 		}
-		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) {
+		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !v.defined(t).changedAfter(page.objects) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Warnings: answer.Warnings, Body: page.json(l)}
 		}
 		fallthrough
@@ -91,22 +91,29 @@ type page struct {
 // json is the page as a list. Items have neither kind nor apiVersion.
 func (p page) json(l *rules.List) []byte {
 	meta := struct {
-		ResourceVersion    string `json:"resourceVersion"`
-		Continue           string `json:"continue,omitempty"`
-		RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
-	}{strconv.FormatUint(p.version, 10), p.next, p.remaining}
+		ResourceVersion    string  `json:"resourceVersion"`
+		Continue           *string `json:"continue,omitempty"`
+		RemainingItemCount *int64  `json:"remainingItemCount,omitempty"`
+	}{strconv.FormatUint(p.version, 10), nil, p.remaining}
+	if p.next != "" || l.Whole { // lists of custom resources have it always
+		meta.Continue = &p.next
+	}
 	text, err := json.Marshal(meta)
 	if err != nil {
 		panic(err) // strings and a number
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[`, l.Kind, l.APIVersion, text)
+	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, l.ListKind, l.APIVersion, text)
 	for i, o := range p.objects {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteByte('{')
 		text := o.text()
+		if l.Whole {
+			b.Write(text)
+			continue
+		}
+		b.WriteByte('{')
 		b.Write(text[max(0, bytes.Index(text, []byte(`"metadata"`))):])
 	}
 	b.WriteString("]}\n")
@@ -210,11 +217,11 @@ func (v View) page(l *rules.List) (page, error) {
 		switch {
 		case l.Single && key != l.Prefix, !strings.HasPrefix(key, l.Prefix):
 			return false
+		case limit > 0 && len(p.objects) == limit:
+			more++ // objects that do not match count, as on the real server
+			return match.all
 		case !match.object(o):
 			return true
-		case limit > 0 && len(p.objects) == limit:
-			more++
-			return match.all
 		}
 		p.objects = append(p.objects, o)
 		return true

@@ -142,13 +142,17 @@ func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType
 		return body, contentType, nil
 	case e.Type == Bookmark:
 		return w.bookmark(e)
-	case plain(w.accept) && e.Object.is(w.APIVersion):
+	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}):
 		return e.Object.text(), contentJSON, nil
 	}
-	answer, err := v.rules(&rules.Request{
+	call := &rules.Request{
 		Method: "GET", URL: w.target.item(e.Object.Key), Accept: w.accept, User: "watch", Now: now.UnixNano(), Version: e.Object.Version,
 		Objects: map[string]json.RawMessage{e.Object.Key: e.Object.JSON},
-	})
+	}
+	if d := v.defined(w.target); d != nil {
+		call.Objects[d.Key] = d.JSON
+	}
+	answer, err := v.rules(call)
 	if err != nil {
 		return nil, "", err
 	}

@@ -79,9 +79,12 @@ type Write struct {
 
 // List is what a list or watch asks for, once its options are valid.
 type List struct {
-	// Kind and APIVersion are those of the items in the version of the request.
+	// Kind and APIVersion are those of the items in the version of the request, ListKind that of the list.
 	Kind       string
+	ListKind   string
 	APIVersion string
+	// Whole is whether the items of a list have their kind and apiVersion, as those of custom resources do.
+	Whole bool `json:",omitempty"`
 
 	Prefix    string // of the keys, or the key itself
 	Single    bool   `json:",omitempty"` // Prefix is a key

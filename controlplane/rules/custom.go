@@ -1,0 +1,304 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apiextensionshelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	informers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
+	listers "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	autoscaling "k8s.io/kubernetes/pkg/apis/autoscaling"
+)
+
+// crdKeys begins the keys of custom resource definitions.
+const crdKeys = "/apiextensions.k8s.io/customresourcedefinitions/"
+
+// customPriority is the priority of groups of custom resources.
+const customPriority = 1000
+
+type definition = apiextensions.CustomResourceDefinition
+
+// customResources are the handlers of custom resources. There is one for each content of a definition, and
+// servers whose definitions are equal share it: compiling a schema takes milliseconds.
+type customResources struct {
+	admit  admissionChain
+	table  *table
+	models func() (map[string]*spec.Schema, error) // of the metadata that all kinds have
+
+	mu       sync.Mutex
+	read     map[[32]byte]*definition // by the text
+	handlers map[[32]byte]http.Handler
+	listed   map[[32]byte]*documents // by the texts of all definitions
+}
+
+func newCustomResources(t *table, admit admissionChain, models func() (map[string]*spec.Schema, error)) *customResources {
+	return &customResources{table: t, admit: admit, models: models,
+		read: map[[32]byte]*definition{}, handlers: map[[32]byte]http.Handler{}, listed: map[[32]byte]*documents{}}
+}
+
+// maxKept bounds what is remembered of one sort. Beyond it, all is forgotten.
+const maxKept = 1024
+
+func remember[V any](known map[[32]byte]V, key [32]byte, v V) {
+	if len(known) >= maxKept {
+		clear(known)
+	}
+	known[key] = v
+}
+
+// definition returns the definition of a text. It belongs to all.
+func (c *customResources) definition(text []byte) (*definition, error) {
+	sum := sha256.Sum256(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.read[sum]; d != nil {
+		return d, nil
+	}
+	d := &definition{}
+	if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, d); err != nil {
+		return nil, err
+	}
+	remember(c.read, sum, d)
+	return d, nil
+}
+
+// of returns the definition of a resource; nil if there is none.
+func (c *customResources) of(call *call, info *request.RequestInfo) (*definition, error) {
+	text := call.get(crdKeys + info.Resource + "." + info.APIGroup)
+	if text == nil {
+		return nil, nil
+	}
+	return c.definition(text)
+}
+
+// all returns the definitions of a call, by name.
+func (c *customResources) all(call *call) ([]*definition, error) {
+	var out []*definition
+	for _, text := range call.under(crdKeys) {
+		d, err := c.definition(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// handler returns the handler of a custom resource.
+func (c *customResources) handler(d *definition) (http.Handler, error) {
+	// What the handler depends on. Since its conditions have no times, it does not wait for other servers.
+	own := &definition{ObjectMeta: metav1.ObjectMeta{Name: d.Name, UID: "definition"}, Spec: d.Spec}
+	own.Status.AcceptedNames = d.Status.AcceptedNames
+	for _, condition := range d.Status.Conditions {
+		own.Status.Conditions = append(own.Status.Conditions, apiextensions.CustomResourceDefinitionCondition{Type: condition.Type, Status: condition.Status})
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.handlers[sum]; h != nil {
+		return h, nil
+	}
+	models, err := c.models()
+	if err != nil {
+		return nil, err
+	}
+	same := func(r webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver { return r }
+	h, err := apiextensionsserver.NewCustomResourceDefinitionHandler(nil, nil, lone{d: own}, http.NotFoundHandler(), c.table, c.admit, nil,
+		webhook.NewDefaultServiceResolver(), same, 1, authorizerfactory.NewAlwaysAllowAuthorizer(), requestTimeout, watchTimeout, models, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	remember(c.handlers, sum, http.Handler(h))
+	return h, nil
+}
+
+// lone shows one definition, as an informer that never changes.
+type lone struct {
+	cache.SharedIndexInformer // not used
+	d                         *definition
+}
+
+var (
+	_ informers.CustomResourceDefinitionInformer = lone{}
+	_ listers.CustomResourceDefinitionLister     = lone{}
+	_ cache.SharedIndexInformer                  = lone{}
+)
+
+func (l lone) Informer() cache.SharedIndexInformer            { return l }
+func (l lone) Lister() listers.CustomResourceDefinitionLister { return l }
+func (l lone) List(labels.Selector) ([]*definition, error)    { return []*definition{l.d}, nil }
+func (l lone) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return nil, nil
+}
+
+func (l lone) Get(name string) (*definition, error) {
+	if name != l.d.Name {
+		return nil, apierrors.NewNotFound(apiextensions.Resource("customresourcedefinitions"), name)
+	}
+	return l.d, nil
+}
+
+func is(d *definition, kind apiextensions.CustomResourceDefinitionConditionType) bool {
+	return apiextensionshelpers.IsCRDConditionTrue(d, kind)
+}
+
+// documents returns the discovery documents of the built-in groups and those of the definitions of a call.
+func (c *customResources) documents(call *call, groups []builtin) (*documents, error) {
+	defined, err := c.all(call)
+	if err != nil {
+		return nil, err
+	}
+	defined = slices.DeleteFunc(slices.Clone(defined), func(d *definition) bool { return !is(d, apiextensions.Established) })
+	hash := sha256.New()
+	for _, d := range defined {
+		if err := json.NewEncoder(hash).Encode([]any{d.Name, d.Spec, d.Status.AcceptedNames, is(d, apiextensions.Terminating)}); err != nil {
+			return nil, err
+		}
+	}
+	sum := [32]byte(hash.Sum(nil))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.listed[sum]; d != nil {
+		return d, nil
+	}
+	out := newDocuments()
+	for _, b := range groups {
+		out.add(b.group, b.version, b.resources)
+	}
+	for _, g := range customGroups(defined) {
+		for _, v := range g.versions {
+			resources, plain := customVersion(defined, g.name, v.name)
+			out.add(g, v, resources)
+			out.custom[schema.GroupVersion{Group: g.name, Version: v.name}] = plain
+		}
+	}
+	out.ready()
+	remember(c.listed, sum, out)
+	return out, nil
+}
+
+// customGroups are the groups of definitions, each with its versions, the preferred one first.
+func customGroups(defined []*definition) []group {
+	versions := map[string][]string{}
+	for _, d := range defined {
+		for _, v := range d.Spec.Versions {
+			if v.Served && !slices.Contains(versions[d.Spec.Group], v.Name) {
+				versions[d.Spec.Group] = append(versions[d.Spec.Group], v.Name)
+			}
+		}
+	}
+	var out []group
+	for name, names := range versions {
+		slices.SortFunc(names, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+		g := group{name: name, priority: customPriority}
+		for _, v := range names {
+			g.versions = append(g.versions, groupVersion{name: v, priority: 100})
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b group) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// customVersion returns what discovery says of one version, in both forms.
+func customVersion(defined []*definition, group, version string) ([]apidiscoveryv2.APIResourceDiscovery, []metav1.APIResource) {
+	var resources []apidiscoveryv2.APIResourceDiscovery
+	var plain []metav1.APIResource
+	for _, d := range defined {
+		if d.Spec.Group != group || !apiextensionshelpers.HasServedCRDVersion(d, version) {
+			continue
+		}
+		names, namespaced := d.Status.AcceptedNames, d.Spec.Scope == apiextensions.NamespaceScoped
+		verbs := metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+		if is(d, apiextensions.Terminating) {
+			verbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}
+		}
+		hash := ""
+		if stored, err := apiextensionshelpers.GetCRDStorageVersion(d); err == nil {
+			hash = discovery.StorageVersionHash(group, stored, d.Spec.Names.Kind)
+		}
+		plain = append(plain, metav1.APIResource{Name: names.Plural, SingularName: names.Singular, Namespaced: namespaced, Kind: names.Kind, Verbs: verbs,
+			ShortNames: names.ShortNames, Categories: names.Categories, StorageVersionHash: hash})
+		r := apidiscoveryv2.APIResourceDiscovery{Resource: names.Plural, SingularResource: names.Singular, Scope: apidiscoveryv2.ScopeCluster,
+			ResponseKind: &metav1.GroupVersionKind{Group: group, Version: version, Kind: names.Kind}, Verbs: verbs, ShortNames: names.ShortNames, Categories: names.Categories}
+		if namespaced {
+			r.Scope = apidiscoveryv2.ScopeNamespace
+		}
+		below := func(name string, kind metav1.GroupVersionKind) {
+			sub := metav1.Verbs{"get", "patch", "update"}
+			r.Subresources = append(r.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: name, ResponseKind: &kind, Verbs: sub})
+			p := metav1.APIResource{Name: names.Plural + "/" + name, Namespaced: namespaced, Kind: kind.Kind, Verbs: sub}
+			if kind.Group != group {
+				p.Group, p.Version = kind.Group, kind.Version
+			}
+			plain = append(plain, p)
+		}
+		if subs, err := apiextensionshelpers.GetSubresourcesForVersion(d, version); err == nil && subs != nil {
+			if subs.Status != nil {
+				below("status", *r.ResponseKind)
+			}
+			if subs.Scale != nil {
+				below("scale", metav1.GroupVersionKind{Group: autoscaling.GroupName, Version: "v1", Kind: "Scale"})
+			}
+		}
+		resources = append(resources, r)
+	}
+	return resources, plain
+}
+
+// inOrder sorts the errors of an answer about a custom resource by their fields. The real handlers find them in
+// the order of a map, which is another one each time.
+func inOrder(body []byte) []byte {
+	var s metav1.Status
+	if err := json.Unmarshal(body, &s); err != nil || s.Reason != metav1.StatusReasonInvalid || s.Details == nil || len(s.Details.Causes) < 2 {
+		return body
+	}
+	head, _, ok := strings.Cut(s.Message, " is invalid: [")
+	if !ok {
+		return body
+	}
+	const whole = "<nil>" // about the object: what was not checked because of the others
+	slices.SortFunc(s.Details.Causes, func(a, b metav1.StatusCause) int {
+		if (a.Field == whole) != (b.Field == whole) {
+			return strings.Compare(b.Field, a.Field)
+		}
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(string(a.Type), string(b.Type)), strings.Compare(a.Message, b.Message))
+	})
+	var texts []string
+	for _, c := range s.Details.Causes {
+		if text := c.Field + ": " + c.Message; !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	s.Message = head + " is invalid: [" + strings.Join(texts, ", ") + "]"
+	sorted, err := json.Marshal(s)
+	if err != nil {
+		return body
+	}
+	return append(sorted, '\n')
+}
