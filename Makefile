@@ -6,7 +6,7 @@ FUZZTIME ?= 5m
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test peers operators lowest servers platforms controlplane lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test peers operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -17,7 +17,11 @@ build:
 controlplane:
 	$(GO) run ./cmd/flyball controlplane --build-only
 
-test: controlplane
+# The rules of the API server in memory: seconds after the control plane, which has all of their packages.
+rules:
+	$(GO) test -count=1 -timeout 30m -run '^TestDocuments$$' ./test/apiserver
+
+test: controlplane rules
 	$(GO) test -race -p 4 -timeout 60m work
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
@@ -43,7 +47,7 @@ servers:
 
 # The core module on other platforms: arm64 is vetted, and every test of every package, those on the
 # real control plane included, runs on 32 bits, which amd64 can. The control plane is for this machine.
-platforms: controlplane
+platforms: controlplane rules
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
 	GOWORK=off GOARCH=386 $(GO) test -p 4 -timeout 60m ./...
 
@@ -54,7 +58,7 @@ fmt:
 
 vet:
 	$(GO) vet $(PACKAGES)
-	GOWORK=off $(GO) vet -C controlplane .
+	GOWORK=off $(GO) vet -C controlplane ./...
 
 # Every go.mod names just what its module needs, and go.work.sum all that the go command would add.
 tidy:

@@ -17,8 +17,9 @@ import (
 )
 
 // maxNames is how many names the public packages may export at the top level: types, functions,
-// constants and variables, without methods and fields. It rose by one with operatortest.Record; 550 is the goal.
-const maxNames = 544
+// constants and variables, without methods and fields. It rose by one with operatortest.Record, and
+// by seven with the API server in memory; 550 is the goal.
+const maxNames = 551
 
 // apiFile is the recorded API, from the root of the module.
 const apiFile = "docs/api.txt"

@@ -27,9 +27,13 @@ var rooms = []room{
 	{"shelf", 11950, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
+	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
+	// server can do.
+	{"API server in memory", 2000, 2000, []string{"internal/apiserver/...", "test/apiserver"}},
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
-	// cluster, and by 100, for control planes of other versions of Kubernetes.
-	{"test kits", 4860, 4600, []string{
+	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
+	// module.
+	{"test kits", 4900, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
@@ -38,7 +42,7 @@ var rooms = []room{
 	{"internal", 14610, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
-// maxCore is how many lines all rooms but test kits and tools may have. It only falls; 40,000 is the goal.
+// maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
 // It rose once by 600, with those of pipeline and internal: records and templates take half the
 // memory for it (ADR 30). It rose by 20 with that of pipeline for the packed cache in controller-runtime: the
 // hook for failures, the names of all incarnations, and buffers that are reused with managedFields. It
@@ -77,7 +81,7 @@ func TestRoomsOnlyShrink(t *testing.T) {
 		if n > r.limit {
 			t.Errorf("%s has %d lines, want at most %d", r.name, n, r.limit)
 		}
-		if r.name != "test kits" && r.name != "tools" {
+		if !slices.Contains([]string{"test kits", "tools", "API server in memory"}, r.name) {
 			core += n
 		}
 	}

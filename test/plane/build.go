@@ -18,6 +18,9 @@ import (
 // BinaryEnv is the environment variable with the control plane program to use instead of a build.
 const BinaryEnv = "FLYBALL_CONTROLPLANE"
 
+// RulesEnv is the environment variable with the rules program to use instead of a build.
+const RulesEnv = "FLYBALL_RULES"
+
 const (
 	progressEvery = 15 * time.Second
 	lockEvery     = 200 * time.Millisecond
@@ -29,6 +32,16 @@ const (
 // that it takes about 50 ms. Builds of several processes wait for each other. Progress, if not nil, receives a line at the start,
 // every 15 seconds with the number of compiled packages, and at the end.
 func Build(ctx context.Context, progress io.Writer) (string, error) {
+	return build(ctx, program{}, progress)
+}
+
+// BuildRules builds the rules program of the API server in memory as [Build] does the control plane. Its
+// version of Kubernetes is always that of the module.
+func BuildRules(ctx context.Context, progress io.Writer) (string, error) {
+	return build(ctx, rulesProgram, progress)
+}
+
+func build(ctx context.Context, p program, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
@@ -36,11 +49,12 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	src.program = p
 	if err := src.forHost(ctx); err != nil {
 		return "", err
 	}
-	name, kept := "controlplane-", keptBinaries
-	if version := os.Getenv(KubernetesEnv); version != "" {
+	name, kept := p.name()+"-", keptBinaries
+	if version := os.Getenv(KubernetesEnv); version != "" && p.folder == "" {
 		if src, err = src.at(ctx, version); err != nil {
 			return "", err
 		}
@@ -59,7 +73,7 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("plane: a directory for the built control plane: %w", err)
+		return "", fmt.Errorf("plane: a directory for built programs: %w", err)
 	}
 	cache = filepath.Join(cache, "flyball")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -97,7 +111,8 @@ func (s source) linkFlags() string {
 // build compiles to a temporary file and renames it, so that binary is complete or missing.
 func (s source) build(ctx context.Context, binary, flags string, progress io.Writer) error {
 	start := time.Now()
-	fmt.Fprintf(progress, "controlplane: building etcd, Kubernetes %s and kwok: the first time 5 to 9 minutes on two cores, then seconds\n", s.kubernetes)
+	name := s.program.name()
+	fmt.Fprintf(progress, "%s: building %s\n", name, s.program.parts(s.kubernetes))
 	tmp := fmt.Sprintf("%s.%d", binary, os.Getpid())
 	defer os.Remove(tmp)
 
@@ -110,10 +125,10 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 	if err != nil {
 		return fmt.Errorf("plane: %w", err)
 	}
-	args = append(args, "-buildvcs=false", "-ldflags="+flags, "-o", tmp, ".")
+	args = append(args, "-buildvcs=false", "-ldflags="+flags, "-o", tmp, "./"+s.program.folder)
 	total := s.toCompile(ctx, args)
 	if total > 0 {
-		fmt.Fprintf(progress, "controlplane: packages to compile: %d\n", total)
+		fmt.Fprintf(progress, "%s: packages to compile: %d\n", name, total)
 	}
 	var packages atomic.Int64
 	var failure tail
@@ -135,15 +150,15 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 	for {
 		select {
 		case <-tick.C:
-			fmt.Fprintf(progress, "controlplane: building, %v, %s\n", time.Since(start).Round(time.Second), compiled(int(packages.Load()), total))
+			fmt.Fprintf(progress, "%s: building, %v, %s\n", name, time.Since(start).Round(time.Second), compiled(int(packages.Load()), total))
 		case err := <-done:
 			if err != nil {
 				if ctx.Err() != nil {
 					err = context.Cause(ctx)
 				}
-				return fmt.Errorf("plane: build of the control plane: %w%s", err, failure.text())
+				return fmt.Errorf("plane: build of the program %s: %w%s", name, err, failure.text())
 			}
-			fmt.Fprintf(progress, "controlplane: built in %v\n", time.Since(start).Round(time.Second))
+			fmt.Fprintf(progress, "%s: built in %v\n", name, time.Since(start).Round(time.Second))
 			if err := os.Rename(tmp, binary); err != nil {
 				return fmt.Errorf("plane: %w", err)
 			}
@@ -261,7 +276,7 @@ func lock(ctx context.Context, name string, progress io.Writer) (unlock func(), 
 			return func() { f.Close() }, nil
 		}
 		if !told {
-			fmt.Fprintln(progress, "controlplane: another process is building it; waiting")
+			fmt.Fprintln(progress, "another process is building it; waiting")
 		}
 		select {
 		case <-tick.C:

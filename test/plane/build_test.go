@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,6 +95,23 @@ func TestHashCoversAllInputs(t *testing.T) {
 		}
 		if got := hash(dir) == first; got != same {
 			t.Errorf("changed %s: same hash %v, want %v", name, got, same)
+		}
+	}
+	for _, p := range []program{{}, rulesProgram} {
+		sum := func(extra map[string]string) string {
+			t.Helper()
+			all := maps.Clone(module)
+			maps.Copy(all, extra)
+			sum, err := source{dir: filepath.Join(files(t, all), "controlplane"), program: p}.hash()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sum
+		}
+		for name, mine := range map[string]bool{"rules/a.go": p == rulesProgram, "b.go": p != rulesProgram, "go.sum": true} {
+			if got := sum(map[string]string{"controlplane/" + name: "new"}) != sum(nil); got != mine {
+				t.Errorf("%s: a new %s changes the hash: %v, want %v", p.name(), name, got, mine)
+			}
 		}
 	}
 	if hash(files(t, module), "go1") == hash(files(t, module), "go2") {

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	core "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
+)
+
+// admissionChain is admission as the real server has it by default.
+type admissionChain admission.Interface
+
+// newAdmission returns the plugins in the order of the real server. Those that read more than the request
+// are written here.
+func newAdmission() (admissionChain, error) {
+	chain := []admission.Interface{namespaces{}}
+	for _, p := range []struct {
+		name     string
+		register func(*admission.Plugins)
+	}{
+		{defaulttolerationseconds.PluginName, defaulttolerationseconds.Register},
+		{storageobjectinuseprotection.PluginName, storageobjectinuseprotection.Register},
+	} {
+		known := admission.NewPlugins()
+		p.register(known)
+		plugin, err := known.InitPlugin(p.name, nil, gates{})
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, plugin)
+	}
+	return admission.NewChainHandler(append(chain, priorities{}, names{})...), nil
+}
+
+// gates shows plugins the feature gates.
+type gates struct{}
+
+func (gates) Initialize(plugin admission.Interface) {
+	if p, ok := plugin.(interface {
+		InspectFeatureGates(featuregate.FeatureGate)
+	}); ok {
+		p.InspectFeatureGates(utilfeature.DefaultFeatureGate)
+	}
+}
+
+// prefixes of keys in the state.
+const (
+	namespaceKeys     = "/core/namespaces/"
+	priorityClassKeys = "/scheduling.k8s.io/priorityclasses/"
+)
+
+// namespaces keeps objects out of namespaces that do not exist or come to their end.
+type namespaces struct{}
+
+func (namespaces) Handles(op admission.Operation) bool { return op != admission.Connect }
+
+func (namespaces) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	isNamespace := a.GetKind().GroupKind() == core.Kind("Namespace")
+	if isNamespace && a.GetOperation() == admission.Delete && slices.Contains([]string{"default", "kube-system", "kube-public"}, a.GetName()) {
+		return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), fmt.Errorf("this namespace may not be deleted"))
+	}
+	if isNamespace || a.GetNamespace() == "" || a.GetOperation() == admission.Delete {
+		return nil
+	}
+	text := callFrom(ctx).get(namespaceKeys + a.GetNamespace())
+	if text == nil {
+		return apierrors.NewNotFound(corev1.Resource("namespaces"), a.GetNamespace())
+	}
+	var ns corev1.Namespace
+	if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, &ns); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if a.GetOperation() != admission.Create || ns.Status.Phase != corev1.NamespaceTerminating {
+		return nil
+	}
+	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))
+	if status, ok := err.(*apierrors.StatusError); ok {
+		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()), Field: "metadata.namespace"})
+	}
+	return err
+}
+
+// names gives generated names the suffix of the request.
+type names struct{}
+
+func (names) Handles(op admission.Operation) bool { return op == admission.Create }
+
+func (names) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	o, err := meta.Accessor(a.GetObject())
+	if err != nil || a.GetSubresource() != "" || o.GetName() != "" || o.GetGenerateName() == "" {
+		return nil // it has no metadata, or a name
+	}
+	const longest = 58 // so that the name has 63 characters
+	base := o.GetGenerateName()
+	o.SetName(base[:min(len(base), longest)] + callFrom(ctx).req.Suffix)
+	return nil
+}
+
+// Validate remembers the uid that the handlers chose.
+func (names) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if o, err := meta.Accessor(a.GetObject()); err == nil && a.GetSubresource() == "" {
+		callFrom(ctx).seen.uid = o.GetUID()
+	}
+	return nil
+}
+
+// priorities turns the name of a Pod's priority class into its priority.
+type priorities struct{}
+
+func (priorities) Handles(op admission.Operation) bool {
+	return op == admission.Create || op == admission.Update
+}
+
+func (p priorities) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ok := a.GetObject().(*core.Pod)
+	if !ok || a.GetSubresource() != "" {
+		return nil
+	}
+	if old, ok := a.GetOldObject().(*core.Pod); ok {
+		if pod.Spec.Priority == nil {
+			pod.Spec.Priority = old.Spec.Priority
+		}
+		if pod.Spec.PreemptionPolicy == nil {
+			pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+		}
+		return nil
+	}
+	class, err := p.class(ctx, a, pod.Spec.PriorityClassName)
+	if err != nil {
+		return err
+	}
+	pod.Spec.PriorityClassName = class.Name
+	if pod.Spec.Priority != nil && *pod.Spec.Priority != class.Value {
+		return admission.NewForbidden(a, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, class.Value))
+	}
+	pod.Spec.Priority = &class.Value
+	policy := core.PreemptLowerPriority
+	if class.PreemptionPolicy != nil {
+		policy = core.PreemptionPolicy(*class.PreemptionPolicy)
+	}
+	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy != policy {
+		return admission.NewForbidden(a, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, policy))
+	}
+	pod.Spec.PreemptionPolicy = &policy
+	return nil
+}
+
+// class returns the class of a name. No name means the default class, or one without name and priority.
+func (priorities) class(ctx context.Context, a admission.Attributes, name string) (*schedulingv1.PriorityClass, error) {
+	best := &schedulingv1.PriorityClass{}
+	if name != "" {
+		text := callFrom(ctx).get(priorityClassKeys + name)
+		if text == nil {
+			return nil, admission.NewForbidden(a, fmt.Errorf("no PriorityClass with name %v was found", name))
+		}
+		return best, runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, best)
+	}
+	for _, text := range callFrom(ctx).under(priorityClassKeys) {
+		var c schedulingv1.PriorityClass
+		if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, &c); err != nil {
+			return nil, err
+		}
+		if c.GlobalDefault && (best.Name == "" || c.Value < best.Value) {
+			best = &c
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// call is the state of one request: the objects it was given, and what it changes.
+type call struct {
+	mu      sync.Mutex
+	req     *Request
+	version uint64
+	objects map[string]json.RawMessage
+	missing map[string]bool
+	writes  []Write
+	list    *List
+	// seen is what the real handlers chose for an object that is created.
+	seen struct{ uid types.UID }
+	// began is when the call did, by the clock that the handlers look at.
+	began time.Time
+}
+
+type callKey struct{}
+
+func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+func newCall(req *Request) *call {
+	return &call{req: req, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now()}
+}
+
+// get returns the object of a key, nil if there is none.
+func (c *call) get(key string) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, known := c.objects[key]
+	if !known {
+		c.missing[key] = true
+	}
+	if bytes.Equal(o, []byte("null")) {
+		return nil
+	}
+	return o
+}
+
+// under returns the objects whose keys begin with prefix, in the order of the keys. The prefix counts as a
+// key that was looked up: the request has all of them if it has an entry for the prefix.
+func (c *call) under(prefix string) []json.RawMessage {
+	c.get(prefix)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []json.RawMessage
+	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
+		if o := c.objects[key]; key != prefix && strings.HasPrefix(key, prefix) && !bytes.Equal(o, []byte("null")) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// put records a change. A deleted object is gone for the rest of the call.
+func (c *call) put(w Write) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.objects == nil {
+		c.objects = map[string]json.RawMessage{}
+	}
+	c.objects[w.Key] = w.Object
+	if w.Delete {
+		c.objects[w.Key] = nil
+	}
+	c.writes = append(c.writes, w)
+}
+
+// next returns the version of the next write.
+func (c *call) next() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+	return c.version
+}
+
+func (c *call) now() metav1.Time {
+	return metav1.NewTime(time.Unix(0, c.req.Now).UTC().Truncate(time.Second))
+}
+
+// asked returns the keys that were missing, in order.
+func (c *call) asked() []string { return slices.Sorted(maps.Keys(c.missing)) }
+
+// settle replaces what the handlers took from the clock by the time of the request. old is nil for an
+// object that is created.
+func (c *call) settle(obj, old runtime.Object) error {
+	o, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	var before []metav1.ManagedFieldsEntry
+	if old == nil {
+		c.seen.uid = o.GetUID()
+		o.SetCreationTimestamp(c.now())
+	} else {
+		was, err := meta.Accessor(old)
+		if err != nil {
+			return err
+		}
+		before = was.GetManagedFields()
+		c.settleDeletion(o, was)
+	}
+	now := c.now()
+	fields := o.GetManagedFields()
+	for i := range fields {
+		if fields[i].Time != nil && !slices.ContainsFunc(before, func(m metav1.ManagedFieldsEntry) bool { return sameEntry(m, fields[i]) }) {
+			fields[i].Time = &now
+		}
+	}
+	o.SetManagedFields(fields)
+	return nil
+}
+
+// sameEntry reports whether two entries are of one manager and one time.
+func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource && a.Time.Equal(b.Time)
+}
+
+// settleDeletion sets the deletion timestamp that the handlers computed with the clock. A grace period
+// that is shortened counts from when the deletion was asked for, and ends now at the earliest.
+func (c *call) settleDeletion(o, was metav1.Object) {
+	at, before := o.GetDeletionTimestamp(), was.GetDeletionTimestamp()
+	if at == nil || at.Equal(before) {
+		return
+	}
+	grace := seconds(o.GetDeletionGracePeriodSeconds())
+	end := metav1.NewTime(c.now().Add(grace))
+	if before != nil {
+		now := c.now()
+		end = metav1.NewTime(before.Add(grace - seconds(was.GetDeletionGracePeriodSeconds())))
+		if end.Before(&now) {
+			end = now
+		}
+	}
+	o.SetDeletionTimestamp(&end)
+}
+
+func seconds(s *int64) time.Duration {
+	if s == nil {
+		return 0
+	}
+	return time.Duration(*s) * time.Second
+}
+
+// settleUID puts the uid of the request in the place of the one that the handlers chose. Some strategies copy
+// it, into labels for instance.
+func (c *call) settleUID(text []byte) []byte {
+	if c.seen.uid == "" || c.req.UID == "" {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte(c.seen.uid), []byte(c.req.UID))
+}
+
+// timestamp matches the times that strategies take from the clock.
+var timestamp = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"`)
+
+// settleTimes puts the time of the request in the place of times that are new in an object, that the request
+// does not have, and that lie within the call. Some strategies note when they changed something.
+func (c *call) settleTimes(text, old []byte) []byte {
+	return timestamp.ReplaceAllFunc(text, func(quoted []byte) []byte {
+		at, err := time.Parse(time.RFC3339, string(quoted[1:len(quoted)-1]))
+		bare := quoted[1 : len(quoted)-1]
+		if err != nil || at.Before(c.began.Truncate(time.Second)) || at.After(time.Now()) || bytes.Contains(old, bare) || bytes.Contains(c.req.Body, bare) {
+			return quoted
+		}
+		return fmt.Appendf(nil, "%q", c.now().Format(time.RFC3339))
+	})
+}

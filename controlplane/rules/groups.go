@@ -1,0 +1,259 @@
+package main
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	core "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/kubelet/client"
+	mutatingwebhook "k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingwebhookconfiguration/storage"
+	validatingwebhook "k8s.io/kubernetes/pkg/registry/admissionregistration/validatingwebhookconfiguration/storage"
+	controllerrevision "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
+	daemonset "k8s.io/kubernetes/pkg/registry/apps/daemonset/storage"
+	deployment "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
+	replicaset "k8s.io/kubernetes/pkg/registry/apps/replicaset/storage"
+	statefulset "k8s.io/kubernetes/pkg/registry/apps/statefulset/storage"
+	autoscaler "k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler/storage"
+	cronjob "k8s.io/kubernetes/pkg/registry/batch/cronjob/storage"
+	job "k8s.io/kubernetes/pkg/registry/batch/job/storage"
+	certificate "k8s.io/kubernetes/pkg/registry/certificates/certificates/storage"
+	lease "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
+	configmap "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
+	endpoint "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
+	event "k8s.io/kubernetes/pkg/registry/core/event/storage"
+	limitrange "k8s.io/kubernetes/pkg/registry/core/limitrange/storage"
+	namespace "k8s.io/kubernetes/pkg/registry/core/namespace/storage"
+	node "k8s.io/kubernetes/pkg/registry/core/node/storage"
+	volume "k8s.io/kubernetes/pkg/registry/core/persistentvolume/storage"
+	volumeclaim "k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim/storage"
+	pod "k8s.io/kubernetes/pkg/registry/core/pod/storage"
+	podtemplate "k8s.io/kubernetes/pkg/registry/core/podtemplate/storage"
+	replication "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
+	quota "k8s.io/kubernetes/pkg/registry/core/resourcequota/storage"
+	secret "k8s.io/kubernetes/pkg/registry/core/secret/storage"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	service "k8s.io/kubernetes/pkg/registry/core/service/storage"
+	account "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
+	endpointslice "k8s.io/kubernetes/pkg/registry/discovery/endpointslice/storage"
+	ingress "k8s.io/kubernetes/pkg/registry/networking/ingress/storage"
+	ingressclass "k8s.io/kubernetes/pkg/registry/networking/ingressclass/storage"
+	networkpolicy "k8s.io/kubernetes/pkg/registry/networking/networkpolicy/storage"
+	runtimeclass "k8s.io/kubernetes/pkg/registry/node/runtimeclass/storage"
+	disruption "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/storage"
+	clusterrole "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
+	clusterrolebinding "k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding/storage"
+	role "k8s.io/kubernetes/pkg/registry/rbac/role/storage"
+	rolebinding "k8s.io/kubernetes/pkg/registry/rbac/rolebinding/storage"
+	priorityclass "k8s.io/kubernetes/pkg/registry/scheduling/priorityclass/storage"
+	csidriver "k8s.io/kubernetes/pkg/registry/storage/csidriver/storage"
+	csinode "k8s.io/kubernetes/pkg/registry/storage/csinode/storage"
+	csicapacity "k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity/storage"
+	storageclass "k8s.io/kubernetes/pkg/registry/storage/storageclass/storage"
+	attachment "k8s.io/kubernetes/pkg/registry/storage/volumeattachment/storage"
+
+	// The types of each group, with their defaults and conversions.
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	_ "k8s.io/kubernetes/pkg/apis/authentication/install"
+	_ "k8s.io/kubernetes/pkg/apis/authorization/install"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
+	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
+	_ "k8s.io/kubernetes/pkg/apis/events/install"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
+)
+
+// group is an API group. Its priority is that of the real server: discovery lists the highest first.
+type group struct {
+	name     string
+	priority int
+	versions []groupVersion
+}
+
+// groupVersion is one version of a group and its resources, subresources included.
+type groupVersion struct {
+	name     string
+	priority int
+	storage  resources
+}
+
+type resources map[string]rest.Storage
+
+// table makes the storages. The first error stays.
+type table struct {
+	err      error
+	services *allocations
+}
+
+// newGroups are all resources that are served.
+func newGroups(services *allocations) ([]group, error) {
+	t := &table{services: services}
+	events := t.one(event.NewREST(t, 3600))
+	scalers := t.two("horizontalpodautoscalers")(autoscaler.NewREST(t))
+	stable := func(storage resources) []groupVersion { return []groupVersion{{"v1", 15, storage}} }
+	all := []group{
+		{"", 18000, []groupVersion{{"v1", 1, t.core(events)}}},
+		{"events.k8s.io", 17750, stable(resources{"events": events})},
+		{"apps", 17800, stable(t.apps())},
+		{"autoscaling", 17500, []groupVersion{{"v2", 30, scalers}, {"v1", 15, scalers}}},
+		{"batch", 17400, stable(join(t.two("cronjobs")(cronjob.NewREST(t)), t.two("jobs")(job.NewREST(t))))},
+		{"certificates.k8s.io", 17300, stable(t.certificates())},
+		{"networking.k8s.io", 17200, stable(join(t.two("ingresses")(ingress.NewREST(t)), resources{
+			"ingressclasses": t.one(ingressclass.NewREST(t)), "networkpolicies": t.one(networkpolicy.NewREST(t))}))},
+		{"policy", 17100, stable(t.two("poddisruptionbudgets")(disruption.NewREST(t)))},
+		{"rbac.authorization.k8s.io", 17000, stable(resources{
+			"clusterrolebindings": t.one(clusterrolebinding.NewREST(t)), "clusterroles": t.one(clusterrole.NewREST(t)),
+			"rolebindings": t.one(rolebinding.NewREST(t)), "roles": t.one(role.NewREST(t))})},
+		{"storage.k8s.io", 16800, stable(t.volumes())},
+		{"admissionregistration.k8s.io", 16700, stable(resources{
+			"mutatingwebhookconfigurations": t.one(mutatingwebhook.NewREST(t)), "validatingwebhookconfigurations": t.one(validatingwebhook.NewREST(t))})},
+		{"scheduling.k8s.io", 16600, stable(resources{"priorityclasses": t.one(priorityclass.NewREST(t))})},
+		{"coordination.k8s.io", 16500, stable(resources{"leases": t.one(lease.NewREST(t))})},
+		{"node.k8s.io", 16300, stable(resources{"runtimeclasses": t.one(runtimeclass.NewREST(t))})},
+		{"discovery.k8s.io", 16200, stable(resources{"endpointslices": t.one(endpointslice.NewREST(t))})},
+	}
+	return all, t.err
+}
+
+func (t *table) core(events rest.Storage) resources {
+	pods, err := pod.NewStorage(t, nil, nil, nil, authorizerfactory.NewAlwaysAllowAuthorizer())
+	t.fail(err)
+	nodes, err := node.NewStorage(t, client.KubeletClientConfig{}, nil)
+	t.fail(err)
+	replicas, err := replication.NewStorage(t)
+	t.fail(err)
+	namespaces, status, finalize, err := namespace.NewREST(t)
+	t.fail(err)
+	accounts, err := account.NewREST(t, nil, nil, 0, nil, nil, nil, false, 0)
+	t.fail(err)
+	endpoints, err := endpoint.NewREST(t)
+	t.fail(err)
+	if t.err != nil {
+		return nil
+	}
+	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: addresses{t.services}}
+	services, servicesStatus, _, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nil)
+	t.fail(err)
+	return join(
+		t.two("persistentvolumeclaims")(volumeclaim.NewREST(t)), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
+		resources{
+			"bindings": pods.LegacyBinding, "pods": pods.Pod, "pods/binding": pods.Binding, "pods/status": pods.Status,
+			"pods/ephemeralcontainers": pods.EphemeralContainers, "pods/resize": pods.Resize,
+			"nodes": nodes.Node, "nodes/status": nodes.Status,
+			"replicationcontrollers": replicas.Controller, "replicationcontrollers/status": replicas.Status, "replicationcontrollers/scale": replicas.Scale,
+			"namespaces": namespaces, "namespaces/status": status, "namespaces/finalize": finalize,
+			"configmaps": t.one(configmap.NewREST(t)), "endpoints": endpoints, "services": services, "services/status": servicesStatus, "events": events, "limitranges": t.one(limitrange.NewREST(t)),
+			"podtemplates": t.one(podtemplate.NewREST(t)), "secrets": t.one(secret.NewREST(t)), "serviceaccounts": accounts,
+		})
+}
+
+func (t *table) apps() resources {
+	deployments, err := deployment.NewStorage(t)
+	t.fail(err)
+	replicasets, err := replicaset.NewStorage(t)
+	t.fail(err)
+	statefulsets, err := statefulset.NewStorage(t)
+	t.fail(err)
+	return join(t.two("daemonsets")(daemonset.NewREST(t)), resources{
+		"controllerrevisions": t.one(controllerrevision.NewREST(t)),
+		"deployments":         deployments.Deployment, "deployments/status": deployments.Status, "deployments/scale": deployments.Scale,
+		"replicasets": replicasets.ReplicaSet, "replicasets/status": replicasets.Status, "replicasets/scale": replicasets.Scale,
+		"statefulsets": statefulsets.StatefulSet, "statefulsets/status": statefulsets.Status, "statefulsets/scale": statefulsets.Scale,
+	})
+}
+
+func (t *table) certificates() resources {
+	requests, status, approval, err := certificate.NewREST(t)
+	t.fail(err)
+	const name = "certificatesigningrequests"
+	return resources{name: requests, name + "/status": status, name + "/approval": approval}
+}
+
+func (t *table) volumes() resources {
+	drivers, err := csidriver.NewStorage(t)
+	t.fail(err)
+	nodes, err := csinode.NewStorage(t)
+	t.fail(err)
+	capacities, err := csicapacity.NewStorage(t)
+	t.fail(err)
+	attachments, err := attachment.NewStorage(t)
+	t.fail(err)
+	if t.err != nil {
+		return nil
+	}
+	return resources{
+		"csidrivers": drivers.CSIDriver, "csinodes": nodes.CSINode, "csistoragecapacities": capacities.CSIStorageCapacity,
+		"storageclasses": t.one(storageclass.NewREST(t)), "volumeattachments": attachments.VolumeAttachment, "volumeattachments/status": attachments.Status,
+	}
+}
+
+func (t *table) fail(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// one returns a storage.
+func (t *table) one(storage rest.Storage, err error) rest.Storage {
+	t.fail(err)
+	return storage
+}
+
+// two returns a function for a resource that has a status.
+func (t *table) two(name string) func(main, status rest.Storage, err error) resources {
+	return func(main, status rest.Storage, err error) resources {
+		t.fail(err)
+		return resources{name: main, name + "/status": status}
+	}
+}
+
+func join(all ...resources) resources {
+	out := resources{}
+	for _, r := range all {
+		maps.Copy(out, r)
+	}
+	return out
+}
+
+// storedAs has the version that objects of a group are stored in, where that is not v1.
+var storedAs = map[string]string{"autoscaling": "v2"}
+
+// GetRESTOptions gives each resource a storage over the objects of a call.
+func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	version := storedAs[r.Group]
+	if version == "" {
+		version = "v1"
+	}
+	gv := schema.GroupVersion{Group: r.Group, Version: version}
+	json, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	codec := legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	return generic.RESTOptions{
+		StorageConfig:           storagebackend.NewDefaultConfig("", codec).ForResource(r),
+		Decorator:               newSlot,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 1,
+		ResourcePrefix:          keyPrefix(r),
+	}, nil
+}
+
+// keyPrefix is what the keys of a resource begin with.
+func keyPrefix(r schema.GroupResource) string {
+	if r.Group == "" {
+		return "core/" + r.Resource
+	}
+	return r.Group + "/" + r.Resource
+}

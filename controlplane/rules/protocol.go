@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// A frame is its length, the number of the request, and a message as JSON. Numbers are big-endian.
+// Bodies and objects are strings of bytes in the message, in base64 where they are not JSON.
+const (
+	frameHeader = 4 + 8
+	maxFrame    = 1 << 30
+)
+
+// Request is one request and all that its answer may depend on.
+type Request struct {
+	Method      string
+	URL         string // path and query
+	ContentType string `json:",omitempty"`
+	Accept      string `json:",omitempty"`
+	UserAgent   string `json:",omitempty"`
+	User        string
+	Groups      []string `json:",omitempty"`
+	Body        []byte   `json:",omitempty"`
+
+	// Now is the time of the request in nanoseconds since 1970.
+	Now int64 `json:",omitempty"`
+	// UID is the uid of an object that the request creates, and Suffix what a generated name ends with.
+	UID    string `json:",omitempty"`
+	Suffix string `json:",omitempty"`
+	// Version is the version of the state. The first write has the next one.
+	Version uint64 `json:",omitempty"`
+	// Objects are those that the request may see, by key, as JSON in the version of their storage.
+	// A key that was looked up and has no object is there with null.
+	Objects map[string]json.RawMessage `json:",omitempty"`
+	// Collection is what a list gives; nil if that is not known yet.
+	Collection *Collection `json:",omitempty"`
+}
+
+// Collection is the result of a list.
+type Collection struct {
+	Items     []json.RawMessage
+	Continue  string `json:",omitempty"`
+	Remaining *int64 `json:",omitempty"`
+}
+
+// Answer is what comes of a request.
+type Answer struct {
+	Code        int
+	ContentType string   `json:",omitempty"`
+	Warnings    []string `json:",omitempty"`
+	RetryAfter  string   `json:",omitempty"`
+	Body        []byte   `json:",omitempty"`
+	// Writes are the changes, in order. Each has a version of its own.
+	Writes []Write `json:",omitempty"`
+	// Missing are keys that were looked up and are not in Objects. If there are such objects, the
+	// answer is void, and the request is made again with them.
+	Missing []string `json:",omitempty"`
+	// List is what a list or a watch asks for. The body of such an answer is void unless the request
+	// has a Collection.
+	List *List `json:",omitempty"`
+}
+
+// Write is one change of the state.
+type Write struct {
+	Key     string
+	Delete  bool   `json:",omitempty"`
+	Version uint64 // of the state after the change
+	// Object is the new state. Of a deleted object it is the last one, with the version of its deletion.
+	Object json.RawMessage
+	// Shown is what clients see in place of Object, if that differs: defaults that are set on reading.
+	Shown  json.RawMessage   `json:",omitempty"`
+	Labels map[string]string `json:",omitempty"`
+	// Fields are what field selectors can ask for.
+	Fields map[string]string `json:",omitempty"`
+}
+
+// List is what a list or watch asks for, once its options are valid.
+type List struct {
+	// Kind and APIVersion are those of the items in the version of the request.
+	Kind       string
+	APIVersion string
+
+	Prefix    string // of the keys, or the key itself
+	Single    bool   `json:",omitempty"` // Prefix is a key
+	Watch     bool   `json:",omitempty"`
+	Labels    string `json:",omitempty"`
+	Fields    string `json:",omitempty"`
+	Limit     int64  `json:",omitempty"`
+	Continue  string `json:",omitempty"`
+	Version   string `json:",omitempty"`
+	Match     string `json:",omitempty"`
+	Bookmarks bool   `json:",omitempty"`
+	// Initial is sendInitialEvents.
+	Initial *bool `json:",omitempty"`
+}
+
+// WriteFrame writes one message.
+func WriteFrame(w io.Writer, id uint64, message any) error {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	frame := make([]byte, 0, frameHeader+len(text))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(8+len(text)))
+	frame = binary.BigEndian.AppendUint64(frame, id)
+	_, err = w.Write(append(frame, text...))
+	return err
+}
+
+// ReadFrame reads one message. The error is io.EOF if the stream ends before it.
+func ReadFrame(r io.Reader, message any) (id uint64, err error) {
+	var head [frameHeader]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n < 8 || n > maxFrame {
+		return 0, fmt.Errorf("a frame of %d bytes", n)
+	}
+	text := make([]byte, n-8)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return binary.BigEndian.Uint64(head[4:]), json.Unmarshal(text, message)
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	core "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
+	service "k8s.io/kubernetes/pkg/registry/core/service/storage"
+)
+
+const serviceKeys = "/core/services/"
+
+// serviceRange are the addresses of Services, and firstPort to lastPort their node ports.
+var serviceRange = net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(16, 32)}
+
+const firstPort, lastPort = 30000, 32767
+
+// allocations gives Services their addresses and ports: the lowest ones that no Service of the call has. The
+// interfaces of allocators have no context, so there is one call at a time.
+type allocations struct {
+	turn  sync.Mutex // held while a request about Services is answered
+	call  *call
+	known bool
+	ips   map[string]bool
+	ports map[int]bool
+}
+
+// begin makes the allocations those of a call. The caller calls the result when the call has ended.
+func (a *allocations) begin(c *call) (end func()) {
+	a.turn.Lock()
+	a.call, a.known, a.ips, a.ports = c, false, map[string]bool{}, map[int]bool{}
+	return a.turn.Unlock
+}
+
+// read finds what is taken.
+func (a *allocations) read() error {
+	if a.known {
+		return nil
+	}
+	a.known = true
+	for _, text := range a.call.under(serviceKeys) {
+		var s struct {
+			Spec struct {
+				ClusterIPs          []string
+				HealthCheckNodePort int
+				Ports               []struct{ NodePort int }
+			}
+		}
+		if err := json.Unmarshal(text, &s); err != nil {
+			return err
+		}
+		for _, ip := range s.Spec.ClusterIPs {
+			a.ips[ip] = true
+		}
+		a.ports[s.Spec.HealthCheckNodePort] = true
+		for _, p := range s.Spec.Ports {
+			a.ports[p.NodePort] = true
+		}
+	}
+	return nil
+}
+
+// endpointsOf is the storage of Endpoints for the storage of Services, which leaves out the context when it
+// deletes the Endpoints of a Service.
+type endpointsOf struct {
+	*allocations
+	service.EndpointsStorage
+}
+
+func (e endpointsOf) Delete(ctx context.Context, name string, valid rest.ValidateObjectFunc, o *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return e.EndpointsStorage.Delete(context.WithValue(ctx, callKey{}, e.call), name, valid, o)
+}
+
+// addresses allocates cluster IPs. Nothing is kept: the objects are the state.
+type addresses struct{ *allocations }
+
+var _ ipallocator.Interface = addresses{}
+
+func (a addresses) Allocate(ip net.IP) error {
+	if err := a.read(); err != nil {
+		return err
+	}
+	if !serviceRange.Contains(ip) {
+		return ipallocator.ErrMismatchedNetwork
+	}
+	if a.ips[ip.String()] {
+		return ipallocator.ErrAllocated
+	}
+	a.ips[ip.String()] = true
+	return nil
+}
+
+func (a addresses) AllocateNext() (net.IP, error) {
+	for n := 2; n < 1<<16-1; n++ { // the first one is that of the Service "kubernetes"
+		ip := net.IPv4(serviceRange.IP[0], serviceRange.IP[1], byte(n>>8), byte(n)).To4()
+		if err := a.Allocate(ip); !errors.Is(err, ipallocator.ErrAllocated) {
+			return ip, err
+		}
+	}
+	return nil, ipallocator.ErrFull
+}
+
+func (a addresses) Release(net.IP) error          { return nil }
+func (a addresses) ForEach(func(net.IP))          {}
+func (a addresses) CIDR() net.IPNet               { return serviceRange }
+func (a addresses) IPFamily() core.IPFamily       { return core.IPv4Protocol }
+func (a addresses) Has(ip net.IP) bool            { return a.ips[ip.String()] }
+func (a addresses) Destroy()                      {}
+func (a addresses) EnableMetrics()                {}
+func (a addresses) DryRun() ipallocator.Interface { return a }
+
+// ports allocates node ports.
+type ports struct{ *allocations }
+
+var _ portallocator.Interface = ports{}
+
+func (p ports) Allocate(port int) error {
+	if err := p.read(); err != nil {
+		return err
+	}
+	if port < firstPort || port > lastPort {
+		return &portallocator.ErrNotInRange{ValidPorts: "30000-32767"}
+	}
+	if p.allocations.ports[port] {
+		return portallocator.ErrAllocated
+	}
+	p.allocations.ports[port] = true
+	return nil
+}
+
+func (p ports) AllocateNext() (int, error) {
+	for port := firstPort; port <= lastPort; port++ {
+		if err := p.Allocate(port); !errors.Is(err, portallocator.ErrAllocated) {
+			return port, err
+		}
+	}
+	return 0, portallocator.ErrFull
+}
+
+func (p ports) Release(int) error { return nil }
+func (p ports) ForEach(func(int)) {}
+func (p ports) Has(port int) bool { return p.allocations.ports[port] }
+func (p ports) Destroy()          {}
+func (p ports) EnableMetrics()    {}

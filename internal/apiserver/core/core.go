@@ -1,0 +1,341 @@
+// Package core is the state of an API server in memory, and what becomes of a request. It has no
+// goroutine, no clock and no randomness: the same requests at the same times give the same answers.
+//
+//	Step(now, request) ──▶ rules: the real strategies ──▶ Answer and writes
+//	                                                         │
+//	          tree of objects (copy on write) ◀──────────────┤
+//	          log of changes, by version       ◀─────────────┘ ──▶ Watch.Poll: what a watch shows
+//
+// [State] is the one writer. A [View] is one version of it and never changes; reads and watches use views.
+// A [Snapshot] costs a few words, and brings the state back to what it was.
+package core
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// Rules answers one request as the real API server would. It is a function of its argument.
+type Rules func(*rules.Request) (*rules.Answer, error)
+
+// Options configures a State. Rules is required.
+type Options struct {
+	Rules Rules
+	// Seed decides on uids and generated names. States of one seed give the same ones.
+	Seed string
+	// History is how long changes stay for watches and old versions. Zero means five minutes.
+	History time.Duration
+}
+
+// Request is one request of a client.
+type Request struct {
+	Method      string
+	URL         string // path and query
+	ContentType string
+	Accept      string
+	UserAgent   string
+	User        string
+	Groups      []string
+	Body        []byte
+}
+
+// Answer is the answer to a request.
+type Answer struct {
+	Code        int
+	ContentType string
+	RetryAfter  string
+	Warnings    []string
+	Body        []byte
+	// Watch is what the client watches; nil if the request is no watch. Such an answer has no body.
+	Watch *Watch
+}
+
+// Object is one state of an object. It never changes.
+type Object struct {
+	Key     string
+	Version uint64
+	// JSON is the object in the version of its storage.
+	JSON []byte
+	// shown is what clients see in place of JSON: defaults that are set on reading. nil means JSON.
+	shown  []byte
+	labels map[string]string
+	fields map[string]string
+}
+
+// Change is one write. Old is nil for an object that was created.
+type Change struct {
+	Version uint64
+	At      time.Time
+	Old     *Object
+	Object  *Object // of a deleted object the last state, with the version of its deletion
+	Deleted bool
+}
+
+// maxLog is the most changes that are kept, whatever their age.
+const maxLog = 1 << 17
+
+// State is all that a server knows. It is for one goroutine.
+type State struct {
+	opts Options
+	View
+	// made counts the objects that were created, by collection. Uids and generated names come of it.
+	made map[string]uint64
+}
+
+// New returns an empty state. [State.Boot] makes the objects that every cluster has.
+func New(o Options) *State {
+	if o.History <= 0 {
+		o.History = 5 * time.Minute
+	}
+	return &State{opts: o, View: View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1}, made: map[string]uint64{}}
+}
+
+// Version returns the version of the last write.
+func (v View) Version() uint64 { return v.version }
+
+// View is one version of a state. It never changes, and is safe for concurrent use.
+type View struct {
+	rules   Rules
+	objects *btree.Map[string, *Object]
+	version uint64
+	log     []Change
+	// compacted is the newest version whose change is no longer in the log.
+	compacted uint64
+}
+
+// Now returns the present version of the state.
+func (s *State) Now() View {
+	v := s.View
+	v.objects = s.objects.Copy()
+	v.log = slices.Clip(v.log)
+	return v
+}
+
+// Snapshot is a state at one time.
+type Snapshot struct {
+	view View
+	made map[string]uint64
+}
+
+// Snapshot returns the present state. It holds what has changed since, and nothing else.
+func (s *State) Snapshot() *Snapshot { return &Snapshot{view: s.Now(), made: maps.Clone(s.made)} }
+
+// Restore makes the state what it was. Watches that have seen more are void.
+func (s *State) Restore(snap *Snapshot) {
+	s.View, s.made = snap.view, maps.Clone(snap.made)
+	s.objects = snap.view.objects.Copy()
+}
+
+// Compact forgets all changes: older versions can be neither listed nor watched from then on.
+func (s *State) Compact() { s.log, s.compacted = nil, s.version }
+
+// forget drops changes that are too old, or too many.
+func (s *State) forget(now time.Time) {
+	n := max(0, len(s.log)-maxLog)
+	for n < len(s.log) && now.Sub(s.log[n].At) > s.opts.History {
+		n++
+	}
+	if n > 0 {
+		s.compacted = s.log[n-1].Version
+		s.log = s.log[n:]
+	}
+}
+
+// maxNames is how many generated names are tried.
+const maxNames = 8
+
+// Step answers a request and makes its changes. Reads change nothing; [View.Read] answers them, too.
+func (s *State) Step(now time.Time, req Request) Answer {
+	s.forget(now)
+	if isRead(req.Method) {
+		return s.Read(now, req)
+	}
+	t := parsePath(req.URL)
+	n := s.made[t.collection()]
+	for try := 0; ; try++ {
+		call := s.call(now, req, t)
+		call.UID, call.Suffix = s.names(t, req, n, try)
+		answer, err := s.ask(call)
+		if err != nil {
+			return failed(req, err)
+		}
+		if answer.List != nil && call.Collection == nil {
+			if answer, err = s.askForAll(call, answer.List); err != nil {
+				return failed(req, err)
+			}
+		}
+		if s.taken(call, answer) && try < maxNames-1 {
+			continue
+		}
+		if s.taken(call, answer) { // the real handler says so
+			if answer, err = s.ask(s.with(call, answer.Writes[0].Key)); err != nil {
+				return failed(req, err)
+			}
+		}
+		s.apply(now, answer.Writes)
+		return Answer{Code: answer.Code, ContentType: answer.ContentType, RetryAfter: answer.RetryAfter, Warnings: answer.Warnings, Body: answer.Body}
+	}
+}
+
+// taken reports whether the name of a new object was generated and exists.
+func (s *State) taken(call *rules.Request, answer *rules.Answer) bool {
+	if call.Method != http.MethodPost || len(answer.Writes) != 1 {
+		return false
+	}
+	w := answer.Writes[0]
+	_, exists := call.Objects[w.Key]
+	return !exists && strings.HasSuffix(w.Key, call.Suffix) && s.get(w.Key) != nil
+}
+
+// apply makes the changes of an answer.
+func (s *State) apply(now time.Time, writes []rules.Write) {
+	for _, w := range writes {
+		o := &Object{Key: w.Key, Version: w.Version, JSON: w.Object, shown: w.Shown, labels: w.Labels, fields: w.Fields}
+		old := s.get(w.Key)
+		if w.Delete {
+			s.objects.Delete(w.Key)
+		} else {
+			s.objects.Set(w.Key, o)
+			if old == nil {
+				s.made[w.Key[:strings.LastIndexByte(w.Key, '/')+1]]++
+			}
+		}
+		s.version = w.Version
+		s.log = append(s.log, Change{Version: w.Version, At: now, Old: old, Object: o, Deleted: w.Delete})
+	}
+}
+
+// names returns the uid of a new object, and what its name ends with if that is generated. They depend on
+// the collection, on what was created there, and on the query and the body: a request elsewhere shifts nothing.
+func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
+	_, query, _ := strings.Cut(req.URL, "?") // a dry run has names of its own
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, t.collection(), query, n, try, sha256.Sum256(req.Body)))
+	id := sum[:16]
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random uuid, by its form
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	var end [5]byte
+	for i := range end {
+		end[i] = letters[int(sum[16+i])%len(letters)]
+	}
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), string(end[:])
+}
+
+// text is the object as clients see it, in the version of its storage.
+func (o *Object) text() []byte {
+	if o.shown != nil {
+		return o.shown
+	}
+	return o.JSON
+}
+
+// get returns an object; nil if there is none.
+func (v View) get(key string) *Object {
+	o, _ := v.objects.Get(key)
+	return o
+}
+
+// call is what rules are asked about a request, with the objects that they are known to need.
+func (v View) call(now time.Time, req Request, t target) *rules.Request {
+	call := &rules.Request{
+		Method: req.Method, URL: req.URL, ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
+		Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
+	}
+	if t.name != "" {
+		v.with(call, t.key())
+	}
+	if t.namespace != "" && !isRead(req.Method) {
+		v.with(call, "/core/namespaces/"+t.namespace)
+	}
+	switch {
+	case t.resource == "pods" && req.Method == http.MethodPost:
+		v.with(call, "/scheduling.k8s.io/priorityclasses/")
+	case t.resource == "services" && !isRead(req.Method):
+		v.with(call, "/core/services/") // for their addresses
+	}
+	return call
+}
+
+// with adds to a call the object of a key, or all objects if the key ends with a slash.
+func (v View) with(call *rules.Request, key string) *rules.Request {
+	call.Objects[key] = nil
+	if strings.HasSuffix(key, "/") {
+		v.objects.Ascend(key, func(k string, o *Object) bool {
+			if !strings.HasPrefix(k, key) {
+				return false
+			}
+			call.Objects[k] = o.JSON
+			return true
+		})
+	} else if o := v.get(key); o != nil {
+		call.Objects[key] = o.JSON
+	}
+	return call
+}
+
+// maxRounds bounds the questions about one request: each brings objects that the last one lacked.
+const maxRounds = 8
+
+// ask asks rules, again and again while they look for objects that exist and that they were not given.
+func (v View) ask(call *rules.Request) (*rules.Answer, error) {
+	for range maxRounds {
+		answer, err := v.rules(call)
+		if err != nil {
+			return nil, err
+		}
+		known := len(call.Objects)
+		for _, key := range answer.Missing {
+			generated := call.Suffix != "" && strings.HasSuffix(key, call.Suffix) // another name is tried
+			if v.get(key) != nil && !generated || strings.HasSuffix(key, "/") {
+				v.with(call, key)
+			}
+		}
+		if len(call.Objects) == known {
+			return answer, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s asked for objects %d times", call.Method, call.URL, maxRounds)
+}
+
+// askForAll asks rules about a collection: what the list gives is what the request is about.
+func (v View) askForAll(call *rules.Request, l *rules.List) (*rules.Answer, error) {
+	page, failure := v.page(l)
+	if failure != nil {
+		return nil, failure
+	}
+	call.Collection = &rules.Collection{Continue: page.next, Remaining: page.remaining}
+	for _, o := range page.objects {
+		call.Collection.Items = append(call.Collection.Items, o.JSON)
+		if !isRead(call.Method) {
+			call.Objects[o.Key] = o.JSON
+		}
+	}
+	if isRead(call.Method) {
+		call.Version = page.version
+	}
+	return v.ask(call)
+}
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// withVersion returns the text of an object with another resourceVersion.
+func withVersion(text []byte, version uint64) []byte {
+	const field = `"resourceVersion":"`
+	at := bytes.Index(text, []byte(field))
+	if at < 0 {
+		return text
+	}
+	at += len(field)
+	end := at + bytes.IndexByte(text[at:], '"')
+	return slices.Concat(text[:at], fmt.Appendf(nil, "%d", version), text[end:])
+}

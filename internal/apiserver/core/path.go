@@ -1,0 +1,70 @@
+package core
+
+import (
+	"net/url"
+	"strings"
+)
+
+// target is what the path of a request names. All of it is empty for paths that name no resource.
+type target struct {
+	group, version, resource, namespace, name, subresource string
+}
+
+// parsePath reads a path such as /apis/apps/v1/namespaces/a/deployments/b/status.
+func parsePath(path string) target {
+	path, _, _ = strings.Cut(path, "?")
+	if decoded, err := url.PathUnescape(path); err == nil {
+		path = decoded
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	var t target
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		t.group, t.version, parts = "", parts[1], parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		t.group, t.version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return target{}
+	}
+	// The namespace itself is a resource: /namespaces/a, /namespaces/a/status and /namespaces/a/finalize.
+	if parts[0] == "namespaces" && len(parts) > 2 && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
+		t.namespace, parts = parts[1], parts[2:]
+	}
+	for i, field := range []*string{&t.resource, &t.name, &t.subresource} {
+		if i < len(parts) {
+			*field = parts[i]
+		}
+	}
+	return t
+}
+
+// collection is what the keys of the target's collection begin with.
+func (t target) collection() string {
+	group := t.group
+	if group == "" {
+		group = "core"
+	}
+	key := "/" + group + "/" + t.resource + "/"
+	if t.namespace != "" {
+		key += t.namespace + "/"
+	}
+	return key
+}
+
+func (t target) key() string { return t.collection() + t.name }
+
+// item is the path of an object of the target's collection, from the object's key.
+func (t target) item(key string) string {
+	root := "/api/" + t.version
+	if t.group != "" {
+		root = "/apis/" + t.group + "/" + t.version
+	}
+	parts := strings.Split(key, "/") // "", group, resource, namespace or name, name
+	if len(parts) == 5 {
+		root += "/namespaces/" + parts[3]
+	}
+	return root + "/" + t.resource + "/" + parts[len(parts)-1]
+}
+
+// warns reports whether the server warns of all requests about the resource: it is deprecated.
+func (t target) warns() bool { return t.group == "" && t.resource == "endpoints" }

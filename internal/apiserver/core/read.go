@@ -1,0 +1,268 @@
+package core
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+const contentJSON = "application/json"
+
+// Read answers a request that changes nothing.
+func (v View) Read(now time.Time, req Request) Answer {
+	t := parsePath(req.URL)
+	_, query, _ := strings.Cut(req.URL, "?")
+	values, err := url.ParseQuery(query)
+	if err == nil && t.name != "" {
+		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
+			return tooLarge(asked, v.version).answer(req)
+		}
+		if o := v.get(t.key()); o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && o.is(apiVersion(t)) {
+			return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: append(bytes.Clone(o.text()), '\n')}
+		}
+	}
+	call := v.call(now, req, t)
+	answer, err := v.ask(call)
+	if err != nil {
+		return failed(req, err)
+	}
+	switch l := answer.List; {
+	case l == nil:
+	case l.Watch:
+		return v.watch(req, t, l)
+	case plain(req.Accept) && !values.Has("pretty"):
+		page, err := v.page(l)
+		if err != nil {
+			return failed(req, err)
+		}
+		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) {
+			return Answer{Code: http.StatusOK, ContentType: contentJSON, Warnings: answer.Warnings, Body: page.json(l)}
+		}
+		fallthrough
+	default:
+		if answer, err = v.askForAll(call, l); err != nil {
+			return failed(req, err)
+		}
+	}
+	return Answer{Code: answer.Code, ContentType: answer.ContentType, RetryAfter: answer.RetryAfter, Warnings: answer.Warnings, Body: answer.Body}
+}
+
+// plain reports whether a client takes objects as plain JSON first.
+func plain(accept string) bool {
+	first, _, _ := strings.Cut(accept, ",")
+	first = strings.TrimSpace(first)
+	return (first == "" || first == "*/*" || first == contentJSON) && !strings.Contains(accept, "as=")
+}
+
+func apiVersion(t target) string {
+	if t.group == "" {
+		return t.version
+	}
+	return t.group + "/" + t.version
+}
+
+// is reports whether an object is stored in a version.
+func (o *Object) is(apiVersion string) bool {
+	head, _, _ := bytes.Cut(o.JSON, []byte(`"metadata"`))
+	return bytes.Contains(head, []byte(`"apiVersion":"`+apiVersion+`"`))
+}
+
+// page is a part of a list.
+type page struct {
+	objects   []*Object
+	version   uint64
+	next      string
+	remaining *int64
+}
+
+// json is the page as a list. Items have neither kind nor apiVersion.
+func (p page) json(l *rules.List) []byte {
+	meta := struct {
+		ResourceVersion    string `json:"resourceVersion"`
+		Continue           string `json:"continue,omitempty"`
+		RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
+	}{strconv.FormatUint(p.version, 10), p.next, p.remaining}
+	text, err := json.Marshal(meta)
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[`, l.Kind, l.APIVersion, text)
+	for i, o := range p.objects {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('{')
+		text := o.text()
+		b.Write(text[max(0, bytes.Index(text, []byte(`"metadata"`))):])
+	}
+	b.WriteString("]}\n")
+	return b.Bytes()
+}
+
+// token is what a continue token holds, in base64.
+type token struct {
+	APIVersion string `json:"v"`
+	Version    int64  `json:"rv"`
+	Start      string `json:"start"`
+}
+
+const tokenVersion = "meta.k8s.io/v1"
+
+func (t token) String() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// parseToken reads a continue token. Its start begins with a slash. An error says what is not valid of it.
+func parseToken(text string) (token, error) {
+	var t token
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf(": %w", err)
+	}
+	if !strings.HasPrefix(t.Start, "/") {
+		t.Start = "/" + t.Start
+	}
+	switch {
+	case t.APIVersion != tokenVersion:
+		return t, fmt.Errorf(": server does not recognize this encoded version %s", t.APIVersion)
+	case t.Version == 0:
+		return t, fmt.Errorf(": incorrect encoded start resourceVersion (version %s)", tokenVersion)
+	case t.Start == "/":
+		return t, fmt.Errorf(": encoded start key empty (version %s)", tokenVersion)
+	case path.Clean(t.Start) != t.Start:
+		return t, fmt.Errorf(": %s", t.Start)
+	}
+	return t, nil
+}
+
+// parseVersion reads a resourceVersion.
+func parseVersion(text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion: Invalid value: %q: %w", text, err)
+	}
+	return n, nil
+}
+
+// page returns the objects that a list asks for.
+func (v View) page(l *rules.List) (page, error) {
+	start, asked, limit := l.Prefix, uint64(0), int(l.Limit)
+	exact := false
+	if l.Continue != "" {
+		t, err := parseToken(l.Continue)
+		if err != nil {
+			return page{}, badRequest("invalid continue token: continue key is not valid" + err.Error())
+		}
+		start += t.Start[1:]
+		if t.Version > 0 {
+			asked, exact = uint64(t.Version), true
+		}
+		if exact && asked < v.compacted {
+			return page{}, expiredToken(token{tokenVersion, -1, t.Start}.String())
+		}
+	} else if l.Version != "" && l.Version != "0" {
+		n, err := parseVersion(l.Version)
+		if err != nil {
+			return page{}, badRequest("invalid resource version: " + err.Error())
+		}
+		asked = n
+		exact = l.Match == string(metav1.ResourceVersionMatchExact) || l.Match == "" && limit > 0
+	}
+	switch {
+	case asked > v.version:
+		return page{}, tooLarge(asked, v.version)
+	case exact && asked < v.compacted:
+		return page{}, expired("The resourceVersion for the provided list is too old.")
+	case exact:
+		v = v.at(asked)
+	}
+	if l.Version == "0" && l.Continue == "" {
+		limit = 0 // as from the real server's cache
+	}
+	match, err := newMatcher(l)
+	if err != nil {
+		return page{}, err
+	}
+	p := page{version: v.version}
+	var more int64
+	v.objects.Ascend(start, func(key string, o *Object) bool {
+		switch {
+		case l.Single && key != l.Prefix, !strings.HasPrefix(key, l.Prefix):
+			return false
+		case !match.object(o):
+			return true
+		case limit > 0 && len(p.objects) == limit:
+			more++
+			return match.all
+		}
+		p.objects = append(p.objects, o)
+		return true
+	})
+	if more > 0 {
+		last := p.objects[len(p.objects)-1].Key
+		p.next = token{tokenVersion, int64(v.version), "/" + last[len(l.Prefix):] + "\x00"}.String()
+		if match.all {
+			p.remaining = &more
+		}
+	}
+	return p, nil
+}
+
+// at returns an older version. The log has all changes since.
+func (v View) at(version uint64) View {
+	v.objects = v.objects.Copy()
+	for i := len(v.log) - 1; i >= 0 && v.log[i].Version > version; i-- {
+		c := v.log[i]
+		if c.Old == nil {
+			v.objects.Delete(c.Object.Key)
+		} else {
+			v.objects.Set(c.Old.Key, c.Old)
+		}
+		v.log = v.log[:i]
+	}
+	v.version = version
+	return v
+}
+
+// matcher chooses objects by labels and fields.
+type matcher struct {
+	labels labels.Selector
+	fields fields.Selector
+	all    bool
+}
+
+func newMatcher(l *rules.List) (m matcher, err error) {
+	if m.labels, err = labels.Parse(l.Labels); err != nil {
+		return m, badRequest(err.Error())
+	}
+	if m.fields, err = fields.ParseSelector(l.Fields); err != nil {
+		return m, badRequest(err.Error())
+	}
+	m.all = m.labels.Empty() && m.fields.Empty()
+	return m, nil
+}
+
+func (m matcher) object(o *Object) bool {
+	return m.all || o != nil && m.labels.Matches(labels.Set(o.labels)) && m.fields.Matches(fields.Set(o.fields))
+}

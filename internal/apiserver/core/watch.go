@@ -1,0 +1,198 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// Types of events.
+const (
+	Added    = "ADDED"
+	Modified = "MODIFIED"
+	Deleted  = "DELETED"
+	Bookmark = "BOOKMARK"
+	Failure  = "ERROR"
+)
+
+// Event is what a watch shows.
+type Event struct {
+	Type string
+	// Object is that of an event of an object; of a bookmark it is nil.
+	Object *Object
+	// Status is that of an error.
+	Status *metav1.Status
+	// Version is that of a bookmark, and Initial whether it ends the initial events.
+	Version uint64
+	Initial bool
+}
+
+// Watch is a position in the log of changes. It holds nothing of a state: a slow client costs no memory, and
+// hears of it when the log has moved on. It is for one goroutine.
+type Watch struct {
+	// Kind and APIVersion are those of the objects in the version of the request.
+	Kind, APIVersion string
+	// Bookmarks is whether the client takes bookmarks.
+	Bookmarks bool
+	// Timeout is how long the client wants to watch; zero if it does not say.
+	Timeout time.Duration
+
+	target target
+	accept string
+	list   *rules.List
+	match  matcher
+	after  uint64
+	first  []Event // what comes before changes
+}
+
+// watch starts a watch.
+func (v View) watch(req Request, t target, l *rules.List) Answer {
+	m, err := newMatcher(l)
+	if err != nil {
+		return failed(req, err)
+	}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, accept: req.Accept, list: l, match: m, after: v.version}
+	streams := l.Initial != nil && *l.Initial
+	asked := uint64(0)
+	if l.Version != "" && l.Version != "0" {
+		if asked, err = parseVersion(l.Version); err != nil {
+			return failed(req, newFailure(http.StatusInternalServerError, "", err.Error()))
+		}
+	}
+	switch {
+	case streams && asked > v.version:
+		return tooLarge(asked, v.version).answer(req)
+	case streams, asked == 0 && l.Initial == nil:
+		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields})
+		if err != nil {
+			return failed(req, err)
+		}
+		for _, o := range page.objects {
+			w.first = append(w.first, Event{Type: Added, Object: o})
+		}
+		if streams && l.Bookmarks {
+			w.first = append(w.first, Event{Type: Bookmark, Version: v.version, Initial: true})
+		}
+	case asked > 0:
+		w.after = asked
+	}
+	return Answer{Code: 200, Watch: w}
+}
+
+// Poll returns what is new for the watch in a view that is as new as all before. After an error there is no
+// more.
+func (w *Watch) Poll(v View) []Event {
+	out := w.first
+	w.first = nil
+	if w.after < v.compacted {
+		return append(out, Event{Type: Failure, Status: &expired(fmt.Sprintf("too old resource version: %d (%d)", w.after, v.compacted)).status})
+	}
+	at, _ := slices.BinarySearchFunc(v.log, w.after+1, func(c Change, version uint64) int {
+		switch {
+		case c.Version < version:
+			return -1
+		case c.Version > version:
+			return 1
+		}
+		return 0
+	})
+	for _, c := range v.log[at:] {
+		if e := w.event(c); e.Type != "" {
+			out = append(out, e)
+		}
+	}
+	w.after = max(w.after, v.version)
+	return out
+}
+
+// event is what a change is for the watch. An object that a selector no longer matches is deleted for it.
+func (w *Watch) event(c Change) Event {
+	if key := c.Object.Key; w.list.Single && key != w.list.Prefix || !strings.HasPrefix(key, w.list.Prefix) {
+		return Event{}
+	}
+	was, is := c.Old != nil && w.match.object(c.Old), !c.Deleted && w.match.object(c.Object)
+	switch {
+	case is && was:
+		return Event{Type: Modified, Object: c.Object}
+	case is:
+		return Event{Type: Added, Object: c.Object}
+	case was && c.Deleted:
+		return Event{Type: Deleted, Object: c.Object}
+	case was:
+		o := *c.Old
+		o.Version, o.JSON, o.shown = c.Version, withVersion(o.JSON, c.Version), withVersion(o.shown, c.Version)
+		return Event{Type: Deleted, Object: &o}
+	}
+	return Event{}
+}
+
+// Encode returns the object of an event as the client of the watch takes it, and its content type.
+func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType string, err error) {
+	switch {
+	case e.Type == Failure:
+		body, contentType = encodeStatus(w.accept, e.Status)
+		return body, contentType, nil
+	case e.Type == Bookmark:
+		return w.bookmark(e)
+	case plain(w.accept) && e.Object.is(w.APIVersion):
+		return e.Object.text(), contentJSON, nil
+	}
+	answer, err := v.rules(&rules.Request{
+		Method: "GET", URL: w.target.item(e.Object.Key), Accept: w.accept, User: "watch", Now: now.UnixNano(), Version: e.Object.Version,
+		Objects: map[string]json.RawMessage{e.Object.Key: e.Object.JSON},
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if answer.Code != 200 {
+		return nil, "", fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
+	}
+	return answer.Body, answer.ContentType, nil
+}
+
+// bookmark returns an object with nothing but a version.
+func (w *Watch) bookmark(e Event) ([]byte, string, error) {
+	meta := metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(e.Version, 10)}
+	if e.Initial {
+		meta.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	kind := metav1.TypeMeta{Kind: w.Kind, APIVersion: w.APIVersion}
+	if strings.Contains(w.accept, "as=PartialObjectMetadata") {
+		kind = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
+	}
+	o := metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: meta}
+	if !takesProtobuf(w.accept) {
+		text, err := json.Marshal(o)
+		return text, contentJSON, err
+	}
+	// The metadata of every kind is field 1.
+	raw, err := o.Marshal()
+	if err != nil {
+		return nil, "", err
+	}
+	return envelope(kind, raw), contentProtobuf, nil
+}
+
+// timeout reads timeoutSeconds of a URL that the rules have found valid.
+func timeout(url string) time.Duration {
+	_, query, _ := strings.Cut(url, "?")
+	for part := range strings.SplitSeq(query, "&") {
+		if text, ok := strings.CutPrefix(part, "timeoutSeconds="); ok {
+			if n, err := strconv.Atoi(text); err == nil {
+				return time.Duration(n) * time.Second
+			}
+		}
+	}
+	return 0
+}
+
+// Protobuf reports whether the client takes events in protobuf.
+func (w *Watch) Protobuf() bool { return takesProtobuf(w.accept) }

@@ -1,0 +1,214 @@
+// Package rules asks the rules program, which answers requests of the Kubernetes API by the real
+// strategies. A [Client] runs the program and speaks with it over a pipe. One program serves any number of
+// servers: an answer depends on nothing but its [Request].
+//
+//	Client.Do ──▶ frame ──▶ stdin  ┌───────────────┐
+//	          ◀── frame ◀── stdout │ rules program │   one goroutine of the client reads answers
+//	                               └───────────────┘
+//
+// A program that ends is started again, and what it was asked is asked once more. If it ends again, the
+// error has the last lines that it wrote.
+package rules
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+)
+
+// keptLog is how much of the program's log an error may have.
+const keptLog = 4096
+
+// errClosed is the error of requests after Close.
+var errClosed = errors.New("rules: the client is closed")
+
+// Client runs the rules program. It is safe for concurrent use. Close ends the program.
+type Client struct {
+	binary string
+
+	mu     sync.Mutex
+	run    *process
+	closed bool
+}
+
+// New returns a client of the program in a file. The first request starts it.
+func New(binary string) *Client { return &Client{binary: binary} }
+
+// Do asks for one answer. Requests are answered at the same time.
+func (c *Client) Do(req *Request) (*Answer, error) {
+	var last error
+	for range 2 {
+		p, err := c.running()
+		if err != nil {
+			return nil, err
+		}
+		answer, err := p.do(req)
+		if err == nil {
+			return answer, nil
+		}
+		c.forget(p)
+		last = err
+	}
+	return nil, fmt.Errorf("rules: %s %s was asked twice and ended the rules program twice: %w", req.Method, req.URL, last)
+}
+
+// running returns the process, and starts one if there is none.
+func (c *Client) running() (*process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	if c.run == nil {
+		p, err := start(c.binary)
+		if err != nil {
+			return nil, fmt.Errorf("rules: start of the rules program: %w", err)
+		}
+		c.run = p
+	}
+	return c.run, nil
+}
+
+// forget lets the next request start another process.
+func (c *Client) forget(p *process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == p {
+		c.run = nil
+	}
+}
+
+// PID returns the id of the process; 0 if none runs.
+func (c *Client) PID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == nil {
+		return 0
+	}
+	return c.run.cmd.Process.Pid
+}
+
+// Close ends the program and waits for its end. Requests that wait for an answer fail.
+func (c *Client) Close() {
+	c.mu.Lock()
+	p := c.run
+	c.run, c.closed = nil, true
+	c.mu.Unlock()
+	if p != nil {
+		p.stdin.Close()
+		<-p.done
+	}
+}
+
+// process is one run of the program.
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	done  chan struct{} // closed when err is set
+	err   error
+
+	writing sync.Mutex
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan *Answer
+}
+
+func start(binary string) (*process, error) {
+	p := &process{cmd: exec.Command(binary), done: make(chan struct{}), waiting: map[uint64]chan *Answer{}}
+	var log tail
+	p.cmd.Stderr = &log
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.done)
+		err := p.read(bufio.NewReaderSize(stdout, 1<<16))
+		p.stdin.Close()
+		if !errors.Is(err, io.EOF) {
+			_ = p.cmd.Process.Kill() // what it writes cannot be read
+		}
+		if end := p.cmd.Wait(); end != nil && errors.Is(err, io.EOF) {
+			err = end
+		}
+		p.err = fmt.Errorf("the program ended: %w%s", err, log.text())
+	}()
+	return p, nil
+}
+
+// read hands answers to those who wait, until the program ends.
+func (p *process) read(r io.Reader) error {
+	for {
+		answer := &Answer{}
+		id, err := ReadFrame(r, answer)
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		ch := p.waiting[id]
+		delete(p.waiting, id)
+		p.mu.Unlock()
+		if ch != nil {
+			ch <- answer
+		}
+	}
+}
+
+func (p *process) do(req *Request) (*Answer, error) {
+	ch := make(chan *Answer, 1)
+	p.mu.Lock()
+	p.last++
+	id := p.last
+	p.waiting[id] = ch
+	p.mu.Unlock()
+
+	p.writing.Lock()
+	err := WriteFrame(p.stdin, id, req)
+	p.writing.Unlock()
+	if err != nil {
+		p.stdin.Close() // a frame that is cut in the middle spoils those behind it
+	}
+	select {
+	case answer := <-ch:
+		return answer, nil
+	case <-p.done:
+		return nil, p.err
+	}
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, b...)
+	t.data = t.data[max(0, len(t.data)-keptLog):]
+	return len(b), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(string(bytes.ToValidUTF8(t.data, nil)))
+	if text == "" {
+		return ""
+	}
+	return "\n\t" + strings.ReplaceAll(text, "\n", "\n\t")
+}

@@ -1,0 +1,279 @@
+// Package web serves a state of package core over HTTP, as an API server does.
+//
+//	request ──▶ Server ── lock: Step ──▶ core.State        a change wakes all watches
+//	                   ── no lock: Read ──▶ core.View            │
+//	watch   ◀── frames ── Poll, Encode ◀──────────────────────────┘
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+)
+
+// Options configures a Server.
+type Options struct {
+	// Now tells the time. nil means the clock.
+	Now func() time.Time
+	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
+	Bookmarks time.Duration
+	// Log receives what goes wrong in the server itself. nil means no output.
+	Log *slog.Logger
+}
+
+// Server is a handler of the Kubernetes API. It is safe for concurrent use.
+type Server struct {
+	opts Options
+
+	mu    sync.Mutex
+	state *core.State
+	view  *core.View    // the present version; nil after a change
+	moved chan struct{} // closed when there is a newer one
+	// epoch ends when the state is restored: watches of it are void.
+	epoch    context.Context
+	endEpoch context.CancelCauseFunc
+}
+
+// New returns a server of a state, which belongs to the server from then on.
+func New(state *core.State, o Options) *Server {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Bookmarks <= 0 {
+		o.Bookmarks = time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{opts: o, state: state, moved: make(chan struct{})}
+	s.epoch, s.endEpoch = context.WithCancelCause(context.Background())
+	return s
+}
+
+var (
+	errRestored = errors.New("the state was restored")
+	errClosed   = errors.New("the server is closed")
+)
+
+// Close ends all watches. Handlers return soon after.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endEpoch(errClosed)
+}
+
+// Step answers one request. An answer with a watch is for the one who asked.
+func (s *Server) Step(req core.Request) core.Answer {
+	if req.Method == http.MethodGet || req.Method == http.MethodHead {
+		view, _, _ := s.now()
+		return view.Read(s.opts.Now(), req)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.state.Version()
+	answer := s.state.Step(s.opts.Now(), req)
+	if s.state.Version() != before {
+		s.wake()
+	}
+	return answer
+}
+
+// now returns the present version, a channel that is closed when there is a newer one, and the epoch.
+func (s *Server) now() (core.View, <-chan struct{}, context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.view == nil {
+		v := s.state.Now()
+		s.view = &v
+	}
+	return *s.view, s.moved, s.epoch
+}
+
+// wake tells watches that there is something new. The caller holds the lock.
+func (s *Server) wake() {
+	s.view = nil
+	close(s.moved)
+	s.moved = make(chan struct{})
+}
+
+// Snapshot returns the present state.
+func (s *Server) Snapshot() *core.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Snapshot()
+}
+
+// Restore makes the state what it was, and cuts all watches.
+func (s *Server) Restore(snap *core.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Restore(snap)
+	s.endEpoch(errRestored)
+	s.epoch, s.endEpoch = context.WithCancelCause(context.Background())
+	s.wake()
+}
+
+// Compact forgets the history: clients that ask for older versions get 410.
+func (s *Server) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Compact()
+	s.wake()
+}
+
+// maxBody is one byte more than a body may have: rules refuse it by the right error.
+const maxBody = 3*1024*1024 + 1
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/healthz", "/livez", "/readyz":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "ok") // a client that has gone needs no answer
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return // the client has gone
+	}
+	answer := s.Step(core.Request{
+		Method: r.Method, URL: r.URL.RequestURI(), ContentType: r.Header.Get("Content-Type"), Accept: r.Header.Get("Accept"),
+		UserAgent: r.UserAgent(), User: "admin", Groups: []string{"system:masters", "system:authenticated"}, Body: body,
+	})
+	header := w.Header()
+	for _, text := range answer.Warnings {
+		header.Add("Warning", `299 - `+quoted(text))
+	}
+	if answer.Watch != nil {
+		s.stream(w, r, answer.Watch)
+		return
+	}
+	header.Set("Cache-Control", "no-cache, private")
+	if answer.ContentType != "" {
+		header.Set("Content-Type", answer.ContentType)
+	}
+	if answer.RetryAfter != "" {
+		header.Set("Retry-After", answer.RetryAfter)
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body) // a client that has gone needs no answer
+}
+
+// quoted returns a text as a quoted string of a header.
+func quoted(text string) string {
+	out := []byte{'"'}
+	for i := range len(text) {
+		switch c := text[i]; c {
+		case '"', '\\':
+			out = append(out, '\\', c)
+		case '\n', '\r', 0:
+			out = append(out, ' ')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(append(out, '"'))
+}
+
+// defaultWatch is how long a watch lasts if the client does not say.
+const defaultWatch = 45 * time.Minute
+
+// stream sends what a watch shows until its time is over, the client has gone, or it has failed.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watch) {
+	_, _, epoch := s.now()
+	length := watch.Timeout
+	if length <= 0 {
+		length = defaultWatch
+	}
+	end := time.NewTimer(length)
+	defer end.Stop()
+	bookmark := time.NewTicker(s.opts.Bookmarks)
+	defer bookmark.Stop()
+	f := &frames{w: w, flush: http.NewResponseController(w), protobuf: watch.Protobuf()}
+	f.start()
+	for due := false; ; {
+		view, moved, now := s.now()
+		if now != epoch {
+			return // restored
+		}
+		events := watch.Poll(view)
+		if due && watch.Bookmarks {
+			events = append(events, core.Event{Type: core.Bookmark, Version: view.Version()})
+		}
+		due = false
+		for _, e := range events {
+			text, _, err := watch.Encode(view, s.opts.Now(), e)
+			if err == nil {
+				err = f.send(e.Type, text)
+			}
+			if err != nil {
+				s.opts.Log.Warn("A watch ends", "url", r.URL.String(), "err", err)
+				return
+			}
+			if e.Type == core.Failure {
+				_ = f.flush.Flush() // a client that has gone needs no answer
+				return
+			}
+		}
+		if f.flush.Flush() != nil {
+			return
+		}
+		select {
+		case <-moved:
+		case <-bookmark.C:
+			due = true
+		case <-end.C:
+			return
+		case <-r.Context().Done():
+			return
+		case <-epoch.Done():
+			return
+		}
+	}
+}
+
+// frames writes the frames of a watch.
+type frames struct {
+	w        http.ResponseWriter
+	flush    *http.ResponseController
+	protobuf bool
+}
+
+// start writes the header. A client that has gone is noticed by the first frame.
+func (f *frames) start() {
+	contentType := "application/json"
+	if f.protobuf {
+		contentType = "application/vnd.kubernetes.protobuf;stream=watch"
+	}
+	f.w.Header().Set("Content-Type", contentType)
+	f.w.Header().Set("Cache-Control", "no-cache, private")
+	f.w.WriteHeader(http.StatusOK)
+}
+
+func (f *frames) send(kind string, object []byte) error {
+	if !f.protobuf {
+		var b bytes.Buffer
+		b.WriteString(`{"type":"` + kind + `","object":`)
+		b.Write(bytes.TrimSpace(object))
+		b.WriteString("}\n")
+		_, err := f.w.Write(b.Bytes())
+		return err
+	}
+	e := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
+	text, err := e.Marshal()
+	if err != nil {
+		return err
+	}
+	n := len(text)
+	_, err = f.w.Write(append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, text...))
+	return err
+}

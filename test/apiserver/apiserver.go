@@ -1,0 +1,193 @@
+// Package apiserver provides an API server in memory to tests. Its rules are those of the real one: defaults,
+// validation, status, finalizers, patches and apply. It needs no etcd, and starts in milliseconds:
+//
+//	func TestCreate(t *testing.T) {
+//		s := apiserver.Start(t, apiserver.Options{})
+//		c, err := client.New(s.RESTConfig(), client.Options{})
+//		…
+//	}
+//
+// No controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
+// namespace that is deleted stays as it is. DIFFERENCES.md lists what else the real server does.
+//
+// The rules are a program of their own, which [plane.BuildRules] builds on first use: 3 to 5 minutes on two
+// cores, then seconds. All servers of a test binary share one process of it. It ends with the test binary;
+// [Wrap] ends it in good order.
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/internal/apiserver/web"
+	"github.com/flyball-io/flyball/test/plane"
+)
+
+// Options configures a server. The zero value works.
+type Options struct {
+	// Now tells the time. nil means the clock.
+	Now func() time.Time
+	// Seed decides on uids and generated names. Servers of one seed that get the same requests choose the
+	// same ones.
+	Seed string
+	// History is how long old versions can be listed and watched. Zero means five minutes.
+	History time.Duration
+	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
+	Bookmarks time.Duration
+	// Progress receives lines about the build of the rules. nil means standard error.
+	Progress io.Writer
+}
+
+// Server is an API server in memory. Its methods are safe for concurrent use.
+type Server struct {
+	web  *web.Server
+	http *http.Server
+	url  string
+}
+
+// Snapshot is the state of a server at one time.
+type Snapshot struct{ state *core.Snapshot }
+
+// Start starts a server with a state of its own. It is closed at the end of the test.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := start(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func start(t testing.TB, o Options) (*Server, error) {
+	client, err := sharedRules(t, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	state := core.New(core.Options{Rules: client.Do, Seed: o.Seed, History: o.History})
+	if err := state.Boot(now()); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
+	s := &Server{web: web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks}), url: "http://" + listener.Addr().String()}
+	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second}
+	go s.http.Serve(listener) // close waits for its end
+	return s, nil
+}
+
+// close ends all watches, waits for the requests that run, and closes the port.
+func (s *Server) close() error {
+	s.web.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		return fmt.Errorf("apiserver: %w", errors.Join(err, s.http.Close()))
+	}
+	return nil
+}
+
+// URL returns the address, http://127.0.0.1:PORT.
+func (s *Server) URL() string { return s.url }
+
+// RESTConfig returns a client configuration without a client-side rate limit. The caller owns it.
+func (s *Server) RESTConfig() *rest.Config { return &rest.Config{Host: s.url, QPS: -1} }
+
+// Snapshot returns the present state. It costs next to nothing, whatever the number of objects.
+func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
+
+// Restore makes the state what it was, as a restored backup of etcd does: versions go back, too. All watches
+// end.
+func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
+
+// Compact forgets the history. Watches and continued lists of older versions get 410.
+func (s *Server) Compact() { s.web.Compact() }
+
+var shared struct {
+	sync.Mutex
+	client *rules.Client
+	err    error
+}
+
+// errDeadline is the cause if the timeout of "go test" is too short for the build.
+var errDeadline = errors.New(`the time of the test is over: run it again, since the build goes on where it ended, or give "go test" more time by -timeout`)
+
+// sharedRules returns the client of the rules program that all servers share. The first call builds it.
+func sharedRules(t testing.TB, progress io.Writer) (*rules.Client, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.client == nil && shared.err == nil {
+		binary, err := rulesBinary(t, progress)
+		if err != nil {
+			shared.err = err
+			return nil, err
+		}
+		shared.client = rules.New(binary)
+	}
+	return shared.client, shared.err
+}
+
+// rulesBinary returns the file of the rules program, and builds it if that is necessary.
+func rulesBinary(t testing.TB, progress io.Writer) (string, error) {
+	if name := os.Getenv(plane.RulesEnv); name != "" {
+		if _, err := os.Stat(name); err != nil {
+			return "", fmt.Errorf("apiserver: the rules program that %s names: %w", plane.RulesEnv, err)
+		}
+		return filepath.Abs(name)
+	}
+	if progress == nil {
+		progress = os.Stderr
+	}
+	ctx := t.Context()
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, bounded := d.Deadline(); bounded {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-min(20*time.Second, time.Until(deadline)/10)), errDeadline)
+			defer cancel()
+		}
+	}
+	return plane.BuildRules(ctx, progress)
+}
+
+// Wrap returns a runner of tests, as [testing.M] is, that ends the rules program after m's tests. The
+// goroutines of all servers have ended when Run returns:
+//
+//	goleak.VerifyTestMain(apiserver.Wrap(m))
+func Wrap(m interface{ Run() int }) interface{ Run() int } { return wrapped{m} }
+
+type wrapped struct{ m interface{ Run() int } }
+
+func (w wrapped) Run() int {
+	defer func() {
+		shared.Lock()
+		defer shared.Unlock()
+		if shared.client != nil {
+			shared.client.Close()
+		}
+		shared.client, shared.err = nil, nil
+	}()
+	return w.m.Run()
+}

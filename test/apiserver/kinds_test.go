@@ -1,0 +1,89 @@
+package apiserver_test
+
+import (
+	"fmt"
+	"strings"
+)
+
+// kinds has a small object of each kind. The path is that of the collection.
+var kinds = []struct {
+	path, kind, rest string
+	status           string // a patch of its status
+}{
+	{"~/configmaps", "v1 ConfigMap", `"data":{"a":"b"}`, ""},
+	{"~/endpoints", "v1 Endpoints", `"subsets":[{"addresses":[{"ip":"10.1.2.3"}],"ports":[{"port":80}]}]`, ""},
+	{"~/events", "v1 Event", `"involvedObject":{"kind":"Pod","name":"p","namespace":"NS"},"reason":"R","message":"M","type":"Normal"`, ""},
+	{"~/limitranges", "v1 LimitRange", `"spec":{"limits":[{"type":"Pod","max":{"memory":"1Gi"}}]}`, ""},
+	{"~/persistentvolumeclaims", "v1 PersistentVolumeClaim", `"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}`, `{"phase":"Bound"}`},
+	{"/api/v1/persistentvolumes", "v1 PersistentVolume", `"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/x"}}`, `{"phase":"Available"}`},
+	{"~/pods", "v1 Pod", podBody, `{"phase":"Running"}`},
+	{"~/podtemplates", "v1 PodTemplate", `"template":{` + podBody + `}`, ""},
+	{"~/replicationcontrollers", "v1 ReplicationController", `"spec":{"selector":{"a":"b"},"template":{"metadata":{"labels":{"a":"b"}},` + podBody + `}}`, `{"replicas":1}`},
+	{"~/resourcequotas", "v1 ResourceQuota", `"spec":{"hard":{"pods":"5"}}`, `{"used":{"pods":"1"}}`},
+	{"~/secrets", "v1 Secret", `"stringData":{"a":"b"}`, ""},
+	{"~/services", "v1 Service", `"spec":{"selector":{"a":"b"},"ports":[{"port":80}]}`, `{"loadBalancer":{}}`},
+	{"~/serviceaccounts", "v1 ServiceAccount", `"automountServiceAccountToken":false`, ""},
+	{"/api/v1/namespaces", "v1 Namespace", `"spec":{}`, `{"conditions":[{"type":"X","status":"True"}]}`},
+	{"/api/v1/nodes", "v1 Node", `"spec":{"podCIDR":"10.2.0.0/24"}`, `{"capacity":{"cpu":"1"}}`},
+	{"/apis/apps/v1/namespaces/NS/controllerrevisions", "apps/v1 ControllerRevision", `"data":{"a":1},"revision":1`, ""},
+	{"/apis/apps/v1/namespaces/NS/daemonsets", "apps/v1 DaemonSet", `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + podBody + `}}`, `{"observedGeneration":1}`},
+	{"/apis/apps/v1/namespaces/NS/deployments", "apps/v1 Deployment", `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + podBody + `}}`, `{"replicas":1,"observedGeneration":1}`},
+	{"/apis/apps/v1/namespaces/NS/replicasets", "apps/v1 ReplicaSet", `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + podBody + `}}`, `{"replicas":1}`},
+	{"/apis/apps/v1/namespaces/NS/statefulsets", "apps/v1 StatefulSet", `"spec":{"serviceName":"s","selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + podBody + `}}`, `{"replicas":1}`},
+	{"/apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers", "autoscaling/v2 HorizontalPodAutoscaler", `"spec":{"maxReplicas":3,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}`, `{"currentReplicas":1,"desiredReplicas":1}`},
+	{"/apis/autoscaling/v1/namespaces/NS/horizontalpodautoscalers", "autoscaling/v1 HorizontalPodAutoscaler", `"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":50,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}`, ""},
+	{"/apis/batch/v1/namespaces/NS/jobs", "batch/v1 Job", `"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}`, `{"active":1}`},
+	{"/apis/batch/v1/namespaces/NS/cronjobs", "batch/v1 CronJob", `"spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}}`, `{"lastScheduleTime":"2026-01-01T00:00:00Z"}`},
+	{"/apis/coordination.k8s.io/v1/namespaces/NS/leases", "coordination.k8s.io/v1 Lease", `"spec":{"holderIdentity":"h"}`, ""},
+	{"/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices", "discovery.k8s.io/v1 EndpointSlice", `"addressType":"IPv4","endpoints":[{"addresses":["10.1.2.3"]}]`, ""},
+	{"/apis/events.k8s.io/v1/namespaces/NS/events", "events.k8s.io/v1 Event", `"eventTime":"2026-01-01T00:00:00.000000Z","reportingController":"c.example/x","reportingInstance":"i","action":"A","reason":"R","type":"Normal","regarding":{"kind":"Pod","name":"p","namespace":"NS"}`, ""},
+	{"/apis/networking.k8s.io/v1/namespaces/NS/ingresses", "networking.k8s.io/v1 Ingress", `"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}`, `{"loadBalancer":{"ingress":[{"ip":"10.1.2.3"}]}}`},
+	{"/apis/networking.k8s.io/v1/ingressclasses", "networking.k8s.io/v1 IngressClass", `"spec":{"controller":"example.com/x"}`, ""},
+	{"/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies", "networking.k8s.io/v1 NetworkPolicy", `"spec":{"podSelector":{}}`, ""},
+	{"/apis/node.k8s.io/v1/runtimeclasses", "node.k8s.io/v1 RuntimeClass", `"handler":"h"`, ""},
+	{"/apis/policy/v1/namespaces/NS/poddisruptionbudgets", "policy/v1 PodDisruptionBudget", `"spec":{"minAvailable":1,"selector":{"matchLabels":{"a":"b"}}}`, `{"observedGeneration":1,"currentHealthy":1}`},
+	{"/apis/rbac.authorization.k8s.io/v1/clusterroles", "rbac.authorization.k8s.io/v1 ClusterRole", `"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]`, ""},
+	{"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "rbac.authorization.k8s.io/v1 ClusterRoleBinding", `"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"}`, ""},
+	{"/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles", "rbac.authorization.k8s.io/v1 Role", `"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]`, ""},
+	{"/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings", "rbac.authorization.k8s.io/v1 RoleBinding", `"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[{"kind":"User","name":"u"}]`, ""},
+	{"/apis/scheduling.k8s.io/v1/priorityclasses", "scheduling.k8s.io/v1 PriorityClass", `"value":7`, ""},
+	{"/apis/storage.k8s.io/v1/csidrivers", "storage.k8s.io/v1 CSIDriver", `"spec":{}`, ""},
+	{"/apis/storage.k8s.io/v1/csinodes", "storage.k8s.io/v1 CSINode", `"spec":{"drivers":[{"name":"d","nodeID":"n"}]}`, ""},
+	{"/apis/storage.k8s.io/v1/namespaces/NS/csistoragecapacities", "storage.k8s.io/v1 CSIStorageCapacity", `"storageClassName":"s"`, ""},
+	{"/apis/storage.k8s.io/v1/storageclasses", "storage.k8s.io/v1 StorageClass", `"provisioner":"example.com/x"`, ""},
+	{"/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io/v1 VolumeAttachment", `"spec":{"attacher":"a","nodeName":"n","source":{"persistentVolumeName":"p"}}`, `{"attached":true}`},
+	{"/apis/certificates.k8s.io/v1/certificatesigningrequests", "certificates.k8s.io/v1 CertificateSigningRequest", `"spec":{"request":"bm90IGEgcmVxdWVzdA==","signerName":"example.com/x","usages":["client auth"]}`, ""},
+	{"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration", `"webhooks":[]`, ""},
+	{"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", `"webhooks":[]`, ""},
+}
+
+// kindCases is the life of one object of each kind.
+func kindCases() []conformanceCase {
+	var cases []conformanceCase
+	for _, k := range kinds {
+		apiVersion, kind, _ := strings.Cut(k.kind, " ")
+		id := strings.ToLower(kind) + "-" + strings.NewReplacer("/", "-", ".", "-").Replace(apiVersion)
+		cases = append(cases, conformanceCase{id, func(s *session) {
+			name := "x-" + strings.ToLower(kind)
+			body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},%s}`, apiVersion, kind, name, k.rest)
+			one := k.path + "/" + name
+			s.post(k.path+"?fieldValidation=Strict", body)
+			s.post(k.path, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"empty"}}`, apiVersion, kind))
+			s.do("GET", one, "", "Accept", acceptTable)
+			got := s.get(one)
+			s.put(one, got.raw)
+			s.put(one, body)
+			s.patch(mergePatch, one, `{"metadata":{"labels":{"a":"b"},"annotations":{"c":"d"}}}`)
+			s.patch(mergePatch, one, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p"}]}}`)
+			if k.status != "" {
+				s.patch(mergePatch, one+"/status", `{"status":`+k.status+`}`)
+				s.patch(mergePatch, one, `{"status":`+k.status+`}`)
+				s.get(one + "/status")
+			}
+			s.patch(applyPatch, one+"?fieldManager=m&force=true", body)
+			s.delete(one, "")
+			s.get(one)
+		}})
+	}
+	return cases
+}

@@ -1,0 +1,238 @@
+package apiserver_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// session is one conversation with a server. It writes down what the server answers, but for what chance and
+// the clock decide.
+type session struct {
+	t      testing.TB
+	client *http.Client
+	url    string
+	ns     string // a namespace of its own
+
+	verbatim bool // answers are written down as they are
+	out      []string
+	versions []string // resource versions in the order of their appearance
+	uids     []string
+	names    map[string]string // generated names
+}
+
+// answer is what a case may look at to make its next request.
+type answer struct {
+	Metadata struct {
+		Name, UID, ResourceVersion, Continue string
+	}
+	Items []json.RawMessage
+	raw   string
+}
+
+const (
+	jsonType      = "application/json"
+	mergePatch    = "application/merge-patch+json"
+	jsonPatch     = "application/json-patch+json"
+	strategic     = "application/strategic-merge-patch+json"
+	applyPatch    = "application/apply-patch+yaml"
+	acceptTable   = "application/json;as=Table;g=meta.k8s.io;v=v1"
+	acceptPartial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+)
+
+// path replaces "~" at the beginning by the path of the session's namespace in the core group.
+func (s *session) path(p string) string {
+	if rest, ok := strings.CutPrefix(p, "~"); ok {
+		return "/api/v1/namespaces/" + s.ns + rest
+	}
+	return strings.ReplaceAll(p, "NS", s.ns)
+}
+
+// do sends a request and writes down the answer.
+func (s *session) do(method, path, body string, header ...string) answer {
+	s.t.Helper()
+	path = s.path(path)
+	code, warnings, text := s.send(method, path, strings.ReplaceAll(body, "NS", s.ns), header...)
+	var a answer
+	if json.Unmarshal(text, &a) != nil { // it is for people
+		s.note("%s %s: %d %q", method, path, code, text)
+		return a
+	}
+	a.raw = string(text)
+	s.note("%s %s: %d %q\n%s", method, s.hide(path), code, warnings, s.normal(text))
+	return a
+}
+
+func (s *session) post(path, body string) answer { s.t.Helper(); return s.do("POST", path, body) }
+func (s *session) get(path string) answer        { s.t.Helper(); return s.do("GET", path, "") }
+func (s *session) put(path, body string) answer  { s.t.Helper(); return s.do("PUT", path, body) }
+func (s *session) patch(kind, path, body string) answer {
+	s.t.Helper()
+	return s.do("PATCH", path, body, "Content-Type", kind)
+}
+func (s *session) delete(path, body string) answer { s.t.Helper(); return s.do("DELETE", path, body) }
+
+func (s *session) request(method, path, body string, header ...string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", "conformance/1")
+	req.Header.Set("Accept", jsonType)
+	if body != "" {
+		req.Header.Set("Content-Type", jsonType)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp
+}
+
+func (s *session) send(method, path, body string, header ...string) (code int, warnings []string, text []byte) {
+	s.t.Helper()
+	resp := s.request(method, path, body, header...)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Values("Warning"), text
+}
+
+// watch opens a watch. The events are read by next.
+func (s *session) watch(path string) *events {
+	s.t.Helper()
+	path = s.path(path)
+	resp := s.request("GET", path, "")
+	s.t.Cleanup(func() { resp.Body.Close() })
+	s.note("watch %s: %d", s.hide(path), resp.StatusCode)
+	return &events{s: s, r: bufio.NewReader(resp.Body)}
+}
+
+type events struct {
+	s *session
+	r *bufio.Reader
+}
+
+// next waits for n events and writes them down.
+func (e *events) next(n int) {
+	e.s.t.Helper()
+	for range n {
+		line, err := e.r.ReadBytes('\n')
+		if err != nil {
+			e.s.note("the watch ended: %v", err)
+			return
+		}
+		e.s.note("event\n%s", e.s.normal(line))
+	}
+}
+
+// end waits for the end of the watch.
+func (e *events) end() {
+	rest, err := io.ReadAll(e.r)
+	e.s.note("the rest of the watch: %s %v", e.s.hide(string(rest)), err)
+}
+
+func (s *session) note(format string, args ...any) {
+	s.out = append(s.out, fmt.Sprintf(format, args...))
+}
+
+// normal returns an answer as indented JSON, without what chance and the clock decide.
+func (s *session) normal(text []byte) string {
+	if s.verbatim {
+		return string(text)
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return fmt.Sprintf("%q: %v", text, err)
+	}
+	s.walk(v)
+	out, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.hide(string(out))
+}
+
+func (s *session) walk(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			s.walk(x)
+		}
+	case map[string]any:
+		if text, ok := v["resourceVersion"].(string); ok {
+			v["resourceVersion"] = "version " + ordinal(&s.versions, text)
+		}
+		if _, ok := v["nodePort"]; ok {
+			v["nodePort"] = "a port"
+		}
+		if ip, ok := v["clusterIP"].(string); ok && strings.HasPrefix(ip, "10.") {
+			v["clusterIP"], v["clusterIPs"] = "an address", "addresses"
+		}
+		if text, ok := v["uid"].(string); ok {
+			ordinal(&s.uids, text)
+		}
+		if text, ok := v["continue"].(string); ok {
+			raw, err := base64.RawURLEncoding.DecodeString(text)
+			v["continue"] = fmt.Sprintf("%s %v", regexp.MustCompile(`"rv":\d+`).ReplaceAllString(string(raw), `"rv":N`), err)
+		}
+		name, _ := v["name"].(string)
+		if base, ok := v["generateName"].(string); ok && strings.HasPrefix(name, base) && len(name) == len(base)+5 {
+			s.names[name] = base + "?????"
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			s.walk(v[key])
+		}
+	}
+}
+
+// ordinal returns the place of a text in a list of texts. A new one comes to the end.
+func ordinal(all *[]string, text string) string {
+	i := slices.Index(*all, text)
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, text)
+	}
+	return fmt.Sprint(i)
+}
+
+var (
+	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	inText    = regexp.MustCompile(`(current: |resource version: \d+ \(|in record \()\d+`)
+	cells     = regexp.MustCompile(`"(\d+s|10\.0\.\d+\.\d+)"`) // an age, an address
+	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
+)
+
+// hide replaces what chance and the clock decide in a text.
+func (s *session) hide(text string) string {
+	if s.verbatim {
+		return text
+	}
+	for name, short := range s.names {
+		text = strings.ReplaceAll(text, name, short)
+	}
+	for i, uid := range s.uids {
+		text = strings.ReplaceAll(text, uid, fmt.Sprintf("uid %d", i))
+	}
+	text = timestamp.ReplaceAllString(text, "TIME")
+	text = cells.ReplaceAllString(text, `"a cell"`)
+	text = inText.ReplaceAllString(text, "${1}N")
+	return inPath.ReplaceAllString(text, "$1=X")
+}
