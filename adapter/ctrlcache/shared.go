@@ -60,8 +60,8 @@ func (in *shared) GetStore() toolscache.Store { return in.store }
 // GetIndexer implements SharedIndexInformer. It has the indexes of AddIndexers, and that by namespace.
 func (in *shared) GetIndexer() toolscache.Indexer { return in.store }
 
-// LastSyncResourceVersion implements SharedInformer. It is the version of the watch. Reads may be behind it, and never
-// behind LastStoreSyncResourceVersion of the store.
+// LastSyncResourceVersion implements SharedInformer. It is the version that the watch has told, which may be a moment
+// behind or ahead of reads. Reads are never behind LastStoreSyncResourceVersion of the store.
 func (in *shared) LastSyncResourceVersion() string {
 	return in.watches[0].in.State().Watch.ResourceVersion
 }

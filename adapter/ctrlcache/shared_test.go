@@ -109,8 +109,8 @@ func TestStoreOfAnInformer(t *testing.T) {
 					if fmt.Sprintf("%T", o) != fmt.Sprintf("%T", of) {
 						t.Errorf("a %T", o)
 					}
-					if n := o.(metav1.Object).GetName(); n != "kube-root-ca.crt" {
-						names = append(names, n)
+					if m := o.(metav1.Object); m.GetNamespace() == ns && m.GetName() != "kube-root-ca.crt" {
+						names = append(names, m.GetName())
 					}
 				}
 				if want = strings.TrimSuffix(want, " kube-root-ca.crt"); strings.Join(names, " ") != want || err != nil {
@@ -142,8 +142,14 @@ func TestStoreOfAnInformer(t *testing.T) {
 				}
 			}
 			in.Run(nil) // returns: the cache runs it
-			if in.IsStopped() || !in.HasSynced() || !in.GetController().HasSynced() || in.LastSyncResourceVersion() == "" {
+			if in.IsStopped() || !in.HasSynced() || !in.GetController().HasSynced() {
 				t.Error("the informer does not run")
+			}
+			for in.LastSyncResourceVersion() == "" { // the watch tells its version after the reads show it
+				if ctx.Err() != nil {
+					t.Fatal("the version of the watch does not come")
+				}
+				runtime.Gosched()
 			}
 		})
 	}
