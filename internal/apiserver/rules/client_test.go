@@ -123,7 +123,7 @@ func TestOthersSurviveARequestThatCrashes(t *testing.T) {
 	c := newClient(t)
 	var crashes, others sync.WaitGroup
 	end := make(chan struct{})
-	for g := range 8 {
+	for g := range 4 {
 		others.Go(func() {
 			for i := 0; ; i++ {
 				select {
@@ -139,7 +139,7 @@ func TestOthersSurviveARequestThatCrashes(t *testing.T) {
 			}
 		})
 	}
-	for range 5 {
+	for range 2 {
 		crashes.Go(func() {
 			if _, err := c.Do(&rules.Request{Method: "POST", URL: "/crash"}); err == nil {
 				t.Error("there is an answer to what ends every program")
