@@ -6,6 +6,7 @@ import (
 
 	toolscache "k8s.io/client-go/tools/cache"
 
+	packed "github.com/flyball-io/flyball/adapter/internal/indexer"
 	"github.com/flyball-io/flyball/adapter/internal/objects"
 )
 
@@ -13,7 +14,7 @@ var (
 	// ErrNotStarted says that an informer was not started, so that nothing is known about its kind.
 	ErrNotStarted = errors.New("the informer has not been started")
 	// ErrReadOnly is the error of writes to a store: only the watch writes.
-	ErrReadOnly = errors.New("the packed cache is read-only: only its watch writes")
+	ErrReadOnly = packed.ErrReadOnly
 	// ErrStarted says that something must be set before the informer is started.
 	ErrStarted = errors.New("informer has already started")
 )

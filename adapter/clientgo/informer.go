@@ -30,7 +30,7 @@ type Informer struct {
 	spec spec
 	err  error // why it cannot run
 
-	indexer indexer
+	indexer *indexer
 	packed  atomic.Pointer[informer.Informer] // nil until the server has said what the kind is
 	synced  chan struct{}
 
@@ -74,7 +74,7 @@ type spec struct {
 // newInformer returns an informer. err is why it cannot run, or nil.
 func newInformer(s *shared, of spec, indexers toolscache.Indexers, err error) *Informer {
 	in := &Informer{s: s, spec: of, err: err, resync: of.resync, synced: make(chan struct{}), handlers: map[*registration]struct{}{}}
-	in.indexer.in = in
+	in.indexer = newIndexer(in)
 	in.indexers.Store(&toolscache.Indexers{})
 	if in.err != nil {
 		in.err = fmt.Errorf("clientgo: %w", in.err)
@@ -385,10 +385,10 @@ func (in *Informer) set(f func()) error {
 }
 
 // GetStore implements SharedInformer.
-func (in *Informer) GetStore() toolscache.Store { return &in.indexer }
+func (in *Informer) GetStore() toolscache.Store { return in.indexer }
 
 // GetIndexer implements SharedIndexInformer.
-func (in *Informer) GetIndexer() toolscache.Indexer { return &in.indexer }
+func (in *Informer) GetIndexer() toolscache.Indexer { return in.indexer }
 
 // GetController implements SharedInformer. As in client-go, its Run does nothing.
 func (in *Informer) GetController() toolscache.Controller { return controller{in} }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -215,7 +216,7 @@ func (c *Cache) GetInformer(ctx context.Context, obj crclient.Object, opts ...cr
 	if err != nil {
 		return nil, err
 	}
-	return c.informer(ctx, key, opts...)
+	return c.shown(ctx, key, opts...)
 }
 
 // GetInformerForKind is GetInformer for the Go type of a kind.
@@ -223,7 +224,15 @@ func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionK
 	if _, err := c.opts.Scheme.New(gvk); err != nil {
 		return nil, err
 	}
-	return c.informer(ctx, kindKey{gvk: gvk}, opts...)
+	return c.shown(ctx, kindKey{gvk: gvk}, opts...)
+}
+
+func (c *Cache) shown(ctx context.Context, key kindKey, opts ...crcache.InformerGetOption) (crcache.Informer, error) {
+	in, err := c.informer(ctx, key, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return in.shown(), nil
 }
 
 func (c *Cache) informer(ctx context.Context, key kindKey, opts ...crcache.InformerGetOption) (*Informer, error) {
@@ -278,6 +287,7 @@ func (c *Cache) open(key kindKey, k *kind) (*Informer, error) {
 		return in, nil
 	}
 	in = &Informer{c: c, key: key}
+	in.indexers.Store(&toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	in.synced = synced.New(in.Name())
 	in.checker = in.synced.Checker
 	for namespace := range k.scopes {
@@ -287,6 +297,7 @@ func (c *Cache) open(key kindKey, k *kind) (*Informer, error) {
 		}
 		in.watches = append(in.watches, w)
 	}
+	in.share()
 	c.informers[key] = in
 	c.goLocked(in.Name(), in.awaitSync)
 	return in, nil

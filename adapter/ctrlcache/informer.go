@@ -3,6 +3,9 @@ package ctrlcache
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,13 +17,17 @@ import (
 )
 
 // Informer is a cache.Informer of controller-runtime, over one watch for each scope of the kind. The calls of
-// one handler never overlap, also if there are several watches.
+// one handler never overlap, also if there are several watches. One with a single watch is a SharedIndexInformer.
 type Informer struct {
 	checker
 	c       *Cache
 	key     kindKey
 	watches []*watch
 	synced  *synced.Signal
+	shared  *shared // nil with several watches
+
+	mu       sync.Mutex
+	indexers atomic.Pointer[toolscache.Indexers] // replaced, never changed in place; mu is held
 }
 
 // checker has HasSyncedChecker where cache.Informer has it.
@@ -104,13 +111,20 @@ func (in *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerReg
 	return nil
 }
 
-// AddIndexers implements cache.Informer. The indexes have names of their own beside those of IndexField. If one
-// function is nil, none is added.
+// AddIndexers implements cache.Informer. The indexes have names of their own beside those of IndexField. There is one
+// by namespace, as in the default cache. If a name is taken or a function is nil, none is added.
 func (in *Informer) AddIndexers(all toolscache.Indexers) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	next := maps.Clone(*in.indexers.Load())
 	for name, f := range all {
 		if f == nil {
 			return fmt.Errorf("ctrlcache: index %q of %s: the function is nil", name, in.key)
 		}
+		if _, taken := next[name]; taken {
+			return fmt.Errorf("ctrlcache: %s: indexer conflict: there is an index %q", in.key, name)
+		}
+		next[name] = f
 	}
 	for name, f := range all {
 		err := in.addIndex(funcIndex+name, func(o runtime.Object) ([]string, error) { return f(o) })
@@ -118,6 +132,7 @@ func (in *Informer) AddIndexers(all toolscache.Indexers) error {
 			return err
 		}
 	}
+	in.indexers.Store(&next)
 	return nil
 }
 

@@ -351,11 +351,15 @@ func (c *Cache) IndexField(ctx context.Context, obj crclient.Object, field strin
 	if extract == nil {
 		return fmt.Errorf("ctrlcache: index %q: the function is nil", field)
 	}
-	in, err := c.GetInformer(ctx, obj, crcache.BlockUntilSynced(false))
+	key, err := keyOf(c.opts.Scheme, obj)
 	if err != nil {
 		return err
 	}
-	return in.(*Informer).addIndex(fieldIndex+field, func(o runtime.Object) ([]string, error) {
+	in, err := c.informer(ctx, key, crcache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	return in.addIndex(fieldIndex+field, func(o runtime.Object) ([]string, error) {
 		return extract(o.(crclient.Object)), nil
 	})
 }

@@ -6,8 +6,8 @@
 //	          ◀── frame ◀── stdout │ rules program │   one goroutine of the client reads answers
 //	                               └───────────────┘
 //
-// A program that ends is started again, and what it was asked is asked once more. If it ends again, the
-// error has the last lines that it wrote.
+// A program that ends is started again. What it was asked is asked once more, each request of a program of its
+// own: one that ends every program does not take others with it. Its error has the last lines of the program.
 package rules
 
 import (
@@ -34,6 +34,8 @@ type Client struct {
 	mu     sync.Mutex
 	run    *process
 	closed bool
+
+	alone sync.Mutex // held while a request has a program of its own
 }
 
 // New returns a client of the program in a file. The first request starts it.
@@ -41,20 +43,38 @@ func New(binary string) *Client { return &Client{binary: binary} }
 
 // Do asks for one answer. Requests are answered at the same time.
 func (c *Client) Do(req *Request) (*Answer, error) {
-	var last error
-	for range 2 {
-		p, err := c.running()
-		if err != nil {
-			return nil, err
-		}
-		answer, err := p.do(req)
-		if err == nil {
-			return answer, nil
-		}
-		c.forget(p)
-		last = err
+	p, err := c.running()
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("rules: %s %s was asked twice and ended the rules program twice: %w", req.Method, req.URL, last)
+	answer, err := p.do(req)
+	if err == nil {
+		return answer, nil
+	}
+	c.forget(p)
+	return c.doAlone(req)
+}
+
+// doAlone asks a program of its own, one request at a time.
+func (c *Client) doAlone(req *Request) (*Answer, error) {
+	c.alone.Lock()
+	defer c.alone.Unlock()
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return nil, errClosed
+	}
+	p, err := c.start()
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	answer, err := p.do(req)
+	if err != nil {
+		return nil, fmt.Errorf("rules: %s %s was asked twice and ended the rules program twice: %w", req.Method, req.URL, err)
+	}
+	return answer, nil
 }
 
 // running returns the process, and starts one if there is none.
@@ -65,13 +85,21 @@ func (c *Client) running() (*process, error) {
 		return nil, errClosed
 	}
 	if c.run == nil {
-		p, err := start(c.binary)
+		p, err := c.start()
 		if err != nil {
-			return nil, fmt.Errorf("rules: start of the rules program: %w", err)
+			return nil, err
 		}
 		c.run = p
 	}
 	return c.run, nil
+}
+
+func (c *Client) start() (*process, error) {
+	p, err := start(c.binary)
+	if err != nil {
+		return nil, fmt.Errorf("rules: start of the rules program: %w", err)
+	}
+	return p, nil
 }
 
 // forget lets the next request start another process.
@@ -100,9 +128,10 @@ func (c *Client) Close() {
 	c.run, c.closed = nil, true
 	c.mu.Unlock()
 	if p != nil {
-		p.stdin.Close()
-		<-p.done
+		p.close()
 	}
+	c.alone.Lock() // a program of one request ends, too
+	defer c.alone.Unlock()
 }
 
 // process is one run of the program.
@@ -165,6 +194,12 @@ func (p *process) read(r io.Reader) error {
 			ch <- answer
 		}
 	}
+}
+
+// close ends the program and waits for its end.
+func (p *process) close() {
+	p.stdin.Close()
+	<-p.done
 }
 
 func (p *process) do(req *Request) (*Answer, error) {

@@ -118,6 +118,39 @@ func TestARequestThatCrashesTwice(t *testing.T) {
 	ask(t, c, "/a") // others go on
 }
 
+// Requests that are under way when another one ends the program are answered, each time.
+func TestOthersSurviveARequestThatCrashes(t *testing.T) {
+	c := newClient(t)
+	var crashes, others sync.WaitGroup
+	end := make(chan struct{})
+	for g := range 4 {
+		others.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				url := fmt.Sprintf("/%d/%d", g, i)
+				if answer, err := c.Do(&rules.Request{URL: url}); err != nil || string(answer.Body) != url {
+					t.Errorf("%s: %v", url, err)
+					return
+				}
+			}
+		})
+	}
+	for range 2 {
+		crashes.Go(func() {
+			if _, err := c.Do(&rules.Request{Method: "POST", URL: "/crash"}); err == nil {
+				t.Error("there is an answer to what ends every program")
+			}
+		})
+	}
+	crashes.Wait()
+	close(end)
+	others.Wait()
+}
+
 func TestGarbageEndsTheProgram(t *testing.T) {
 	c := newClient(t)
 	if _, err := c.Do(&rules.Request{URL: "/garbage"}); err == nil || !strings.Contains(err.Error(), "a frame of") {
