@@ -28,6 +28,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
@@ -44,7 +46,9 @@ type api struct {
 	services  allocations
 	custom    *customResources
 	groups    []builtin
-	builtin   map[string]bool // the names of the groups; that of the core group is "core"
+	// schemas serves the OpenAPI documents of the built-in groups. They are made when somebody asks for one.
+	schemas func() http.Handler
+	builtin map[string]bool // the names of the groups; that of the core group is "core"
 }
 
 // builtin is one version of a group, with what discovery says of it.
@@ -94,6 +98,11 @@ func newAPI() (*api, error) {
 		}
 	}
 	d.serve(a.container)
+	a.schemas = sync.OnceValue(func() http.Handler {
+		m := mux.NewPathRecorderMux("openapi")
+		routes.OpenAPI{V3Config: openAPI()}.InstallV3(a.container, m)
+		return m
+	})
 	return a, nil
 }
 
@@ -221,6 +230,12 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, name str
 // route returns the handler of a path.
 func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 	switch below := strings.HasPrefix(info.Path, "/apis"); {
+	case info.Path == openAPIPath || strings.HasPrefix(info.Path, openAPIPath+"/"):
+		d, err := a.custom.documents(c, a.groups)
+		if err != nil {
+			return nil, err
+		}
+		return a.openAPI(d, info.Path)
 	case below && !info.IsResourceRequest:
 		d, err := a.custom.documents(c, a.groups)
 		if err != nil {
@@ -300,6 +315,8 @@ type documents struct {
 	// custom are the resources of versions that definitions define.
 	custom map[schema.GroupVersion][]metav1.APIResource
 	root   *restful.Container // serves /apis; for documents that are ready
+	// schemas serves the OpenAPI documents of custom resources.
+	schemas func() (http.Handler, error)
 }
 
 type listedGroup struct {

@@ -198,6 +198,7 @@ func (c *customResources) documents(call *call, groups []builtin) (*documents, e
 		}
 	}
 	out.ready()
+	out.schemas = sync.OnceValues(func() (http.Handler, error) { return customSchemas(defined) })
 	remember(c.listed, sum, out)
 	return out, nil
 }

@@ -58,6 +58,7 @@ import (
 	csicapacity "k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity/storage"
 	storageclass "k8s.io/kubernetes/pkg/registry/storage/storageclass/storage"
 	attachment "k8s.io/kubernetes/pkg/registry/storage/volumeattachment/storage"
+	attributesclass "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 
 	// The types of each group, with their defaults and conversions.
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
@@ -106,26 +107,31 @@ func (t *table) groups() ([]group, error) {
 	events := t.one(event.NewREST(t, 3600))
 	scalers := t.two("horizontalpodautoscalers")(autoscaler.NewREST(t))
 	stable := func(storage resources) []groupVersion { return []groupVersion{{"v1", 15, storage}} }
+	authentication, authorization := t.reviews()
 	all := []group{
 		{"", 18000, []groupVersion{{"v1", 1, t.core(events)}}},
 		{"events.k8s.io", 17750, stable(resources{"events": events})},
 		{"apps", 17800, stable(t.apps())},
+		{"authentication.k8s.io", 17700, stable(authentication)},
+		{"authorization.k8s.io", 17600, stable(authorization)},
 		{"autoscaling", 17500, []groupVersion{{"v2", 30, scalers}, {"v1", 15, scalers}}},
 		{"batch", 17400, stable(join(t.two("cronjobs")(cronjob.NewREST(t)), t.two("jobs")(job.NewREST(t))))},
 		{"certificates.k8s.io", 17300, stable(t.certificates())},
-		{"networking.k8s.io", 17200, stable(join(t.two("ingresses")(ingress.NewREST(t)), resources{
+		{"networking.k8s.io", 17200, stable(join(t.networks(), t.two("ingresses")(ingress.NewREST(t)), resources{
 			"ingressclasses": t.one(ingressclass.NewREST(t)), "networkpolicies": t.one(networkpolicy.NewREST(t))}))},
 		{"policy", 17100, stable(t.two("poddisruptionbudgets")(disruption.NewREST(t)))},
 		{"rbac.authorization.k8s.io", 17000, stable(resources{
 			"clusterrolebindings": t.one(clusterrolebinding.NewREST(t)), "clusterroles": t.one(clusterrole.NewREST(t)),
 			"rolebindings": t.one(rolebinding.NewREST(t)), "roles": t.one(role.NewREST(t))})},
 		{"storage.k8s.io", 16800, stable(t.volumes())},
-		{"admissionregistration.k8s.io", 16700, stable(resources{
-			"mutatingwebhookconfigurations": t.one(mutatingwebhook.NewREST(t)), "validatingwebhookconfigurations": t.one(validatingwebhook.NewREST(t))})},
+		{"admissionregistration.k8s.io", 16700, stable(join(t.policies(), resources{
+			"mutatingwebhookconfigurations": t.one(mutatingwebhook.NewREST(t)), "validatingwebhookconfigurations": t.one(validatingwebhook.NewREST(t))}))},
 		{"apiextensions.k8s.io", 16700, stable(t.definitions())},
 		{"scheduling.k8s.io", 16600, stable(resources{"priorityclasses": t.one(priorityclass.NewREST(t))})},
 		{"coordination.k8s.io", 16500, stable(resources{"leases": t.one(lease.NewREST(t))})},
 		{"node.k8s.io", 16300, stable(resources{"runtimeclasses": t.one(runtimeclass.NewREST(t))})},
+		{"flowcontrol.apiserver.k8s.io", 16100, stable(t.flows())},
+		{"resource.k8s.io", 15900, stable(t.devices())},
 		{"discovery.k8s.io", 16200, stable(resources{"endpointslices": t.one(endpointslice.NewREST(t))})},
 	}
 	return all, t.err
@@ -210,7 +216,7 @@ func (t *table) volumes() resources {
 	}
 	return resources{
 		"csidrivers": drivers.CSIDriver, "csinodes": nodes.CSINode, "csistoragecapacities": capacities.CSIStorageCapacity,
-		"storageclasses": t.one(storageclass.NewREST(t)), "volumeattachments": attachments.VolumeAttachment, "volumeattachments/status": attachments.Status,
+		"storageclasses": t.one(storageclass.NewREST(t)), "volumeattributesclasses": t.one(attributesclass.NewREST(t)), "volumeattachments": attachments.VolumeAttachment, "volumeattachments/status": attachments.Status,
 	}
 }
 

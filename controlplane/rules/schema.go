@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"sync"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -9,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/version"
 	"k8s.io/kube-openapi/pkg/builder3"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -22,14 +25,11 @@ import (
 // openAPI are the schemas of all built-in types.
 var openAPI = sync.OnceValue(func() *common.OpenAPIV3Config {
 	namer := openapi.NewDefinitionNamer(legacyscheme.Scheme)
-	config := &common.OpenAPIV3Config{
-		Info: &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes"}}, GetDefinitionName: namer.GetDefinitionName,
-		DefaultResponse: &spec3.Response{}, GetDefinitions: generated.GetOpenAPIDefinitions,
-	}
-	config.Definitions = generated.GetOpenAPIDefinitions(func(name string) spec.Ref {
-		name, _ = config.GetDefinitionName(name)
-		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
-	})
+	config := server.DefaultOpenAPIV3Config(generated.GetOpenAPIDefinitions, namer)
+	config.Info.Title, config.Info.Version = "Kubernetes", version.Get().Major+"."+version.Get().Minor
+	config.CommonResponses = map[int]*spec3.Response{http.StatusUnauthorized: {ResponseProps: spec3.ResponseProps{Description: "Unauthorized"}}}
+	config.SecuritySchemes = spec3.SecuritySchemes{"BearerToken": {SecuritySchemeProps: spec3.SecuritySchemeProps{
+		Type: "apiKey", Name: "authorization", In: "header", Description: "Bearer Token authentication"}}}
 	return config
 })
 

@@ -54,6 +54,11 @@ var customCases = []conformanceCase{
 		s.get("/apis/NS.example.com/v1/namespaces/NS/gadgets")
 		s.get("/apis/NS.example.com/v1/widgets/x")
 	}},
+	{"documents of custom resources", func(s *session) {
+		define(s, "widgets", "Widget", widgetVersion)
+		s.await("/openapi/v3", `"apis/NS.example.com/v1"`)
+		s.get("/openapi/v3/apis/NS.example.com/v1")
+	}},
 	{"custom resources", func(s *session) {
 		define(s, "widgets", "Widget", widgetVersion)
 		s.post(widgets, widget("a", `{"size":3,"free":{"x":[1,{"y":null}]},"unknown":{"z":1}}`))

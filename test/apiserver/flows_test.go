@@ -284,6 +284,26 @@ var flows = []conformanceCase{
 			s.watch("~/configmaps?watch=true&timeoutSeconds=1&" + query).end()
 		}
 	}},
+	{"reviews", func(s *session) {
+		const access, authn = "/apis/authorization.k8s.io/v1", "/apis/authentication.k8s.io/v1"
+		attributes := `"resourceAttributes":{"verb":"get","resource":"pods","namespace":"NS"}`
+		s.post(access+"/selfsubjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{`+attributes+`}}`)
+		s.post(access+"/selfsubjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}`)
+		s.post(access+"/subjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"u","groups":["system:masters"],`+attributes+`}}`)
+		s.post(access+"/namespaces/NS/localsubjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"LocalSubjectAccessReview","spec":{"user":"u","groups":["system:masters"],"resourceAttributes":{"verb":"get","resource":"pods","namespace":"other"}}}`)
+		s.post(authn+"/tokenreviews", `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{}}`)
+	}},
+	{"schemas", func(s *session) {
+		for _, path := range []string{"apis/apps/v1", "apis/batch/v1", "apis/networking.k8s.io/v1"} {
+			s.get("/openapi/v3/" + path)
+		}
+	}},
+	{"what there is at the start", func(s *session) {
+		s.do("GET", "/api/v1/namespaces/default/services/kubernetes", "", "Accept", acceptTable)
+		s.get("/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+		s.get("/api/v1/namespaces/kube-public")
+		s.get("/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical")
+	}},
 	{"a streaming list", func(s *session) {
 		s.post("~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)
 		s.post("~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`)

@@ -54,6 +54,17 @@ var kinds = []struct {
 	{"/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io/v1 VolumeAttachment", `"spec":{"attacher":"a","nodeName":"n","source":{"persistentVolumeName":"p"}}`, `{"attached":true}`},
 	{"/apis/certificates.k8s.io/v1/certificatesigningrequests", "certificates.k8s.io/v1 CertificateSigningRequest", `"spec":{"request":"bm90IGEgcmVxdWVzdA==","signerName":"example.com/x","usages":["client auth"]}`, ""},
 	{"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration", `"webhooks":[]`, ""},
+	{"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy", `"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":["none.example.com"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["things"]}]},"validations":[{"expression":"object.metadata.name != 'x'"}]}`, `{"observedGeneration":1}`},
+	{"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding", `"spec":{"policyName":"p","validationActions":["Deny"]}`, ""},
+	{"/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1 MutatingAdmissionPolicy", `"spec":{"reinvocationPolicy":"Never","matchConstraints":{"resourceRules":[{"apiGroups":["none.example.com"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["things"]}]},"mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: \"add\", path: \"/x\", value: \"y\"}]"}}]}`, ""},
+	{"/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings", "admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding", `"spec":{"policyName":"p"}`, ""},
+	{"/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", "flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration", `"spec":{"type":"Limited","limited":{"nominalConcurrencyShares":1,"limitResponse":{"type":"Reject"}}}`, ""},
+	{"/apis/networking.k8s.io/v1/servicecidrs", "networking.k8s.io/v1 ServiceCIDR", `"spec":{"cidrs":["10.99.0.0/24"]}`, `{"conditions":[{"type":"Ready","status":"True","reason":"R","message":"M","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`},
+	{"/apis/resource.k8s.io/v1/deviceclasses", "resource.k8s.io/v1 DeviceClass", `"spec":{"selectors":[{"cel":{"expression":"true"}}]}`, ""},
+	{"/apis/resource.k8s.io/v1/namespaces/NS/resourceclaims", "resource.k8s.io/v1 ResourceClaim", `"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}`, ""},
+	{"/apis/resource.k8s.io/v1/namespaces/NS/resourceclaimtemplates", "resource.k8s.io/v1 ResourceClaimTemplate", `"spec":{"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}}`, ""},
+	{"/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1 ResourceSlice", `"spec":{"driver":"d.example.com","nodeName":"n","pool":{"name":"p","generation":1,"resourceSliceCount":1}}`, ""},
+	{"/apis/storage.k8s.io/v1/volumeattributesclasses", "storage.k8s.io/v1 VolumeAttributesClass", `"driverName":"d.example.com","parameters":{"a":"b"}`, ""},
 	{"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", `"webhooks":[]`, ""},
 }
 

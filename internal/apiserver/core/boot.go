@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// Boot makes what every cluster has: four namespaces and two priority classes.
+// Boot makes what every cluster has: four namespaces, two priority classes, and the Service of the server with
+// the range of its address.
 func (s *State) Boot(now time.Time) error {
-	create := func(path, body string) error {
-		a := s.Step(now, Request{Method: "POST", URL: path, ContentType: contentJSON, UserAgent: "kube-apiserver", User: "system:apiserver", Groups: []string{"system:masters"}, Body: []byte(body)})
-		if a.Code != 201 {
+	do := func(method, contentType, path, body string) error {
+		a := s.Step(now, Request{Method: method, URL: path, ContentType: contentType, UserAgent: "kube-apiserver", User: "system:apiserver", Groups: []string{"system:masters"}, Body: []byte(body)})
+		if a.Code >= 300 {
 			return fmt.Errorf("apiserver: start: %s answered %d: %s", path, a.Code, a.Body)
 		}
 		return nil
 	}
+	create := func(path, body string) error { return do("POST", contentJSON, path, body) }
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		if err := create("/api/v1/namespaces", fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)); err != nil {
 			return err
@@ -25,7 +27,16 @@ func (s *State) Boot(now time.Time) error {
 			return err
 		}
 	}
-	return nil
+	if err := create("/apis/networking.k8s.io/v1/servicecidrs", `{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes"},"spec":{"cidrs":["10.0.0.0/16"]}}`); err != nil {
+		return err
+	}
+	ready := fmt.Sprintf(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes"},"status":{"conditions":[
+		{"type":"Ready","status":"True","message":"Kubernetes default Service CIDR is ready","lastTransitionTime":%q}]}}`, now.UTC().Format(time.RFC3339))
+	if err := do("PATCH", "application/apply-patch+yaml", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes/status?fieldManager=kubernetes-service-cidr-controller&force=true", ready); err != nil {
+		return err
+	}
+	return create("/api/v1/namespaces/default/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"kubernetes","labels":{"component":"apiserver","provider":"kubernetes"}},
+		"spec":{"clusterIP":"10.0.0.1","ipFamilyPolicy":"SingleStack","ports":[{"name":"https","port":443,"targetPort":6443}]}}`)
 }
 
 // classes are the priority classes of every cluster.

@@ -261,7 +261,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		call.Objects[d.Key] = d.JSON
 	}
 	switch {
-	case t.resource == "" && strings.HasPrefix(req.URL, "/apis"), t.group == definitionGroup && !isRead(req.Method):
+	case t.resource == "" && (strings.HasPrefix(req.URL, "/apis") || strings.HasPrefix(req.URL, "/openapi")), t.group == definitionGroup && !isRead(req.Method):
 		v.with(call, definitionKeys)
 	case t.resource == "pods" && req.Method == http.MethodPost:
 		v.with(call, "/scheduling.k8s.io/priorityclasses/")
