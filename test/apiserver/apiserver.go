@@ -7,6 +7,9 @@
 //		…
 //	}
 //
+// [Server.Apply] brings in files of objects. [Server.Kubeconfig] is for kubectl, which works: get, apply, scale,
+// patch, describe, explain, wait and the like.
+//
 // No controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
 // namespace that is deleted stays as it is. DIFFERENCES.md lists what else the real server does.
 //
@@ -56,6 +59,7 @@ type Options struct {
 
 // Server is an API server in memory. Its methods are safe for concurrent use.
 type Server struct {
+	t    testing.TB
 	web  *web.Server
 	http *http.Server
 	url  string
@@ -100,7 +104,7 @@ func start(t testing.TB, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	s := &Server{web: handler, url: "http://" + listener.Addr().String()}
+	s := &Server{t: t, web: handler, url: "http://" + listener.Addr().String()}
 	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second}
 	go s.http.Serve(listener) // close waits for its end
 	return s, nil

@@ -1,0 +1,70 @@
+package apiserver
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/manifest"
+)
+
+// Kubeconfig returns a kubeconfig file for the server. kubectl works with it:
+//
+//	err := os.WriteFile("kubeconfig", s.Kubeconfig(), 0o600)
+func (s *Server) Kubeconfig() []byte {
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: memory
+clusters: [{name: memory, cluster: {server: %q}}]
+contexts: [{name: memory, context: {cluster: memory, user: admin}}]
+users: [{name: admin, user: {}}]
+`, s.url)
+}
+
+// Apply applies the objects of files and folders server-side, as the field manager "test". Those that others
+// need come first. An object without a namespace whose kind has one comes into "default". An error ends the test.
+func (s *Server) Apply(paths ...string) {
+	s.t.Helper()
+	if err := s.apply(paths); err != nil {
+		s.t.Fatal(fmt.Errorf("apiserver: %w", err))
+	}
+}
+
+func (s *Server) apply(paths []string) error {
+	objs, err := manifest.Read(paths...)
+	if err != nil {
+		return err
+	}
+	if len(objs) == 0 {
+		return fmt.Errorf("no objects are in %q", paths)
+	}
+	c, err := client.New(s.RESTConfig(), client.Options{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx := s.t.Context()
+	var crds []manifest.Object
+	rest := slices.DeleteFunc(objs, func(o manifest.Object) bool {
+		if manifest.IsCRD(o) {
+			crds = append(crds, o)
+		}
+		return manifest.IsCRD(o)
+	})
+	if err := manifest.Apply(ctx, c, "test", crds, nil); err != nil {
+		return err
+	}
+	for _, o := range rest {
+		kind := o.GroupVersionKind()
+		m, err := c.Mapper().RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return fmt.Errorf("%s: %w", manifest.Name(o), err)
+		}
+		if m.Scope.Name() == meta.RESTScopeNameNamespace && o.GetNamespace() == "" {
+			o.SetNamespace("default")
+		}
+	}
+	return manifest.Apply(ctx, c, "test", rest, nil)
+}
