@@ -44,6 +44,7 @@ type api struct {
 	container *restful.Container
 	infos     *request.RequestInfoFactory
 	services  allocations
+	evictions turns
 	custom    *customResources
 	groups    []builtin
 	// schemas serves the OpenAPI documents of the built-in groups. They are made when somebody asks for one.
@@ -71,7 +72,7 @@ func newAPI() (*api, error) {
 		builtin:   map[string]bool{"core": true},
 		infos:     &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
-	t := &table{services: &a.services}
+	t := &table{services: &a.services, evictions: &a.evictions, inner: a.inner}
 	groups, err := t.groups()
 	if err != nil {
 		return nil, err
@@ -213,6 +214,9 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, name str
 	}
 	if info.Resource == "services" {
 		defer a.services.begin(c)()
+	}
+	if info.Subresource == "eviction" {
+		defer a.evictions.begin(c)()
 	}
 	ctx := context.WithValue(context.Background(), callKey{}, c)
 	ctx = request.WithRequestInfo(ctx, info)

@@ -98,8 +98,11 @@ type resources map[string]rest.Storage
 
 // table makes the storages. The first error stays.
 type table struct {
-	err      error
-	services *allocations
+	err       error
+	services  *allocations
+	evictions *turns
+	// inner makes a request of the server itself.
+	inner func(c *call, method, path string, body []byte) error
 }
 
 // groups are all resources that are served, but for custom ones.
@@ -138,7 +141,7 @@ func (t *table) groups() ([]group, error) {
 }
 
 func (t *table) core(events rest.Storage) resources {
-	pods, err := pod.NewStorage(t, nil, nil, nil, authorizerfactory.NewAlwaysAllowAuthorizer())
+	pods, err := pod.NewStorage(t, nil, nil, callBudgets{table: t}, authorizerfactory.NewAlwaysAllowAuthorizer())
 	t.fail(err)
 	nodes, err := node.NewStorage(t, client.KubeletClientConfig{}, nil)
 	t.fail(err)
@@ -160,7 +163,7 @@ func (t *table) core(events rest.Storage) resources {
 		t.two("persistentvolumeclaims")(volumeclaim.NewREST(t)), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
 		resources{
 			"bindings": pods.LegacyBinding, "pods": pods.Pod, "pods/binding": pods.Binding, "pods/status": pods.Status,
-			"pods/ephemeralcontainers": pods.EphemeralContainers, "pods/resize": pods.Resize,
+			"pods/eviction": pods.Eviction, "pods/ephemeralcontainers": pods.EphemeralContainers, "pods/resize": pods.Resize,
 			"nodes": nodes.Node, "nodes/status": nodes.Status,
 			"replicationcontrollers": replicas.Controller, "replicationcontrollers/status": replicas.Status, "replicationcontrollers/scale": replicas.Scale,
 			"namespaces": namespaces, "namespaces/status": status, "namespaces/finalize": finalize,

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	mutatingpolicy "k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy/storage"
 	mutatingbinding "k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicybinding/storage"
@@ -81,6 +85,66 @@ func (t *table) flows() resources {
 func (t *table) devices() resources {
 	return join(t.two("resourceclaims")(resourceclaim.NewREST(t, callNamespaces{}, authorizerfactory.NewAlwaysAllowAuthorizer())), resources{
 		"deviceclasses": t.one(deviceclass.NewREST(t)), "resourceclaimtemplates": t.one(claimtemplate.NewREST(t, callNamespaces{})), "resourceslices": t.one(resourceslice.NewREST(t))})
+}
+
+// turns lets one call at a time do what leaves out its context.
+type turns struct {
+	mu   sync.Mutex
+	call *call
+}
+
+// begin makes it the turn of a call. The caller calls the result when the call has ended.
+func (t *turns) begin(c *call) (end func()) {
+	t.mu.Lock()
+	t.call = c
+	return t.mu.Unlock
+}
+
+// callBudgets are the disruption budgets of the call that evicts a Pod, as far as that needs them.
+type callBudgets struct {
+	policyv1client.PodDisruptionBudgetInterface
+	table     *table
+	namespace string
+}
+
+func (b callBudgets) PodDisruptionBudgets(namespace string) policyv1client.PodDisruptionBudgetInterface {
+	b.namespace = namespace
+	return b
+}
+
+func (b callBudgets) keys() string { return "/policy/poddisruptionbudgets/" + b.namespace + "/" }
+
+func (b callBudgets) List(_ context.Context, _ metav1.ListOptions) (*policyv1.PodDisruptionBudgetList, error) {
+	list := &policyv1.PodDisruptionBudgetList{}
+	for _, text := range b.table.evictions.call.under(b.keys()) {
+		var one policyv1.PodDisruptionBudget
+		if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, &one); err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, one)
+	}
+	return list, nil
+}
+
+func (b callBudgets) Get(_ context.Context, name string, _ metav1.GetOptions) (*policyv1.PodDisruptionBudget, error) {
+	text := b.table.evictions.call.get(b.keys() + name)
+	if text == nil {
+		return nil, apierrors.NewNotFound(policyv1.Resource("poddisruptionbudgets"), name)
+	}
+	one := &policyv1.PodDisruptionBudget{}
+	return one, runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, one)
+}
+
+func (b callBudgets) UpdateStatus(ctx context.Context, one *policyv1.PodDisruptionBudget, _ metav1.UpdateOptions) (*policyv1.PodDisruptionBudget, error) {
+	one.TypeMeta = metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}
+	body, err := json.Marshal(one)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.table.inner(b.table.evictions.call, http.MethodPut, "/apis/policy/v1/namespaces/"+b.namespace+"/poddisruptionbudgets/"+one.Name+"/status", body); err != nil {
+		return nil, err
+	}
+	return b.Get(ctx, one.Name, metav1.GetOptions{})
 }
 
 // callNamespaces are the namespaces of the call in the context. Only Get works; nobody needs more.

@@ -293,6 +293,28 @@ var flows = []conformanceCase{
 		s.post(access+"/namespaces/NS/localsubjectaccessreviews", `{"apiVersion":"authorization.k8s.io/v1","kind":"LocalSubjectAccessReview","spec":{"user":"u","groups":["system:masters"],"resourceAttributes":{"verb":"get","resource":"pods","namespace":"other"}}}`)
 		s.post(authn+"/tokenreviews", `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{}}`)
 	}},
+	{"eviction", func(s *session) {
+		const evict = `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"%s"}}`
+		const budgets = "/apis/policy/v1/namespaces/NS/poddisruptionbudgets"
+		pod := func(name string) {
+			s.post("~/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"`+name+`","labels":{"a":"b"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
+		}
+		pod("pending")
+		s.post("~/pods/pending/eviction", fmt.Sprintf(evict, "pending"))
+		s.post("~/pods/none/eviction", fmt.Sprintf(evict, "none"))
+		s.post("~/pods/pending/eviction", fmt.Sprintf(evict, "other"))
+		s.post(budgets, `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"p"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"a":"b"}}}}`)
+		pod("run")
+		s.patch(mergePatch, "~/pods/run/status", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+		s.post("~/pods/run/eviction", fmt.Sprintf(evict, "run"))
+		s.patch(mergePatch, budgets+"/p/status", `{"status":{"observedGeneration":1,"currentHealthy":1,"desiredHealthy":1,"expectedPods":1,"disruptionsAllowed":0}}`)
+		s.post("~/pods/run/eviction", fmt.Sprintf(evict, "run"))
+		s.patch(mergePatch, budgets+"/p/status", `{"status":{"observedGeneration":1,"currentHealthy":2,"desiredHealthy":1,"expectedPods":2,"disruptionsAllowed":1}}`)
+		s.post("~/pods/run/eviction?dryRun=All", fmt.Sprintf(evict, "run"))
+		s.post("~/pods/run/eviction", fmt.Sprintf(evict, "run"))
+		s.get("~/pods/run")
+		s.get(budgets + "/p")
+	}},
 	{"schemas", func(s *session) {
 		for _, path := range []string{"apis/apps/v1", "apis/batch/v1", "apis/networking.k8s.io/v1"} {
 			s.get("/openapi/v3/" + path)
