@@ -26,10 +26,9 @@ const (
 // components share: feature gates and logging.
 func apiServer(f *files, ln net.Listener, bare bool) component {
 	return func(ctx context.Context) error {
-		// The taint would wait for the controller that we do not run.
-		noAdmission := "TaintNodesByCondition"
+		noAdmission := "TaintNodesByCondition" // its taint would wait for a controller that does not run here
 		if bare {
-			noAdmission += ",ServiceAccount" // nobody makes the accounts
+			noAdmission = "ServiceAccount" // nobody makes the accounts
 		}
 		s := apioptions.NewServerRunOptions()
 		err := parse(s.Flags(), []string{

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	core "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
 )
 
@@ -31,6 +32,7 @@ func newAdmission() (admissionChain, error) {
 		name     string
 		register func(*admission.Plugins)
 	}{
+		{nodetaint.PluginName, nodetaint.Register},
 		{defaulttolerationseconds.PluginName, defaulttolerationseconds.Register},
 		{storageobjectinuseprotection.PluginName, storageobjectinuseprotection.Register},
 	} {
