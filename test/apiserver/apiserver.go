@@ -64,23 +64,37 @@ type Server struct {
 // Snapshot is the state of a server at one time.
 type Snapshot struct{ state *core.Snapshot }
 
-// Start starts a server with a state of its own. It is closed at the end of the test.
+// Start starts a server with a state of its own. It is closed at the end of the test, which fails if a rule of
+// [Server.Fail] has matched nothing.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s, err := start(t, o)
+	ctx := t.Context()
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, bounded := d.Deadline(); bounded {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-min(20*time.Second, time.Until(deadline)/10)), errDeadline)
+			defer cancel()
+		}
+	}
+	s, err := New(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.close(); err != nil {
+		for _, rule := range s.Unmatched() {
+			t.Errorf("apiserver: a fault matched no request: %s", rule)
+		}
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
 }
 
-func start(t testing.TB, o Options) (*Server, error) {
-	client, err := sharedRules(t, o.Progress)
+// New starts a server with a state of its own, without a test. The context bounds the build of the rules.
+// Close ends the server.
+func New(ctx context.Context, o Options) (*Server, error) {
+	client, err := sharedRules(ctx, o.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +115,13 @@ func start(t testing.TB, o Options) (*Server, error) {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	s := &Server{web: handler, url: "http://" + listener.Addr().String()}
-	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second}
-	go s.http.Serve(listener) // close waits for its end
+	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second, ConnState: s.web.ConnState}
+	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
 }
 
-// close ends all watches, waits for the requests that run, and closes the port.
-func (s *Server) close() error {
+// Close ends all watches, waits for the requests that run, and closes the port.
+func (s *Server) Close() error {
 	s.web.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -143,11 +157,11 @@ var shared struct {
 var errDeadline = errors.New(`the time of the test is over: run it again, since the build goes on where it ended, or give "go test" more time by -timeout`)
 
 // sharedRules returns the client of the rules program that all servers share. The first call builds it.
-func sharedRules(t testing.TB, progress io.Writer) (*rules.Client, error) {
+func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error) {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.client == nil && shared.err == nil {
-		binary, err := rulesBinary(t, progress)
+		binary, err := rulesBinary(ctx, progress)
 		if err != nil {
 			shared.err = err
 			return nil, err
@@ -158,7 +172,7 @@ func sharedRules(t testing.TB, progress io.Writer) (*rules.Client, error) {
 }
 
 // rulesBinary returns the file of the rules program, and builds it if that is necessary.
-func rulesBinary(t testing.TB, progress io.Writer) (string, error) {
+func rulesBinary(ctx context.Context, progress io.Writer) (string, error) {
 	if name := os.Getenv(plane.RulesEnv); name != "" {
 		if _, err := os.Stat(name); err != nil {
 			return "", fmt.Errorf("apiserver: the rules program that %s names: %w", plane.RulesEnv, err)
@@ -167,14 +181,6 @@ func rulesBinary(t testing.TB, progress io.Writer) (string, error) {
 	}
 	if progress == nil {
 		progress = os.Stderr
-	}
-	ctx := t.Context()
-	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if deadline, bounded := d.Deadline(); bounded {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-min(20*time.Second, time.Until(deadline)/10)), errDeadline)
-			defer cancel()
-		}
 	}
 	return plane.BuildRules(ctx, progress)
 }
