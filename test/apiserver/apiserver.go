@@ -50,6 +50,8 @@ type Options struct {
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
+	// Port is that of the loopback address. Zero means any free one.
+	Port int
 	// InMemory is for a server without a port: clients of its RESTConfig reach it over pipes. Such a server and
 	// its clients work inside a bubble of testing/synctest, if TestMain runs the tests by [Wrap]. Time does not
 	// go on while the server is busy.
@@ -120,7 +122,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.InMemory {
 		p := newPipes()
 		listener, s.url, s.dial = p, "http://localhost", p.dial // no proxy of the environment is for localhost
-	} else if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	} else if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port)); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	} else {
 		s.url = "http://" + listener.Addr().String()
