@@ -15,10 +15,11 @@ import (
 	"github.com/flyball-io/flyball/adapter/clientgo"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m))) }
 
 // config is the configuration of the control plane.
 func config(t testing.TB) *rest.Config { return planetest.Shared(t).RESTConfig() }

@@ -133,13 +133,18 @@ func (f *controlplaneFlags) writeKubeconfig(p *plane.Plane) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(f.kubeconfigOut), ".kubeconfig-") // mode 0600
+	return writeWhole(f.kubeconfigOut, data)
+}
+
+// writeWhole renames a complete file into place. Only its owner may read it.
+func writeWhole(name string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".kubeconfig-") // mode 0600
 	if err != nil {
 		return err
 	}
 	_, err = tmp.Write(data)
 	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), f.kubeconfigOut)
+		err = os.Rename(tmp.Name(), name)
 	}
 	if err != nil {
 		_ = os.Remove(tmp.Name())

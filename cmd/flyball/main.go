@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newDemo(), newControlplane(), newWeigh(), newAdopt(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newBuildInstaller(),
+	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newAdopt(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newBuildInstaller(),
 		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard(), newVersion())
 	return root
 }

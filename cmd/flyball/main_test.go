@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -79,6 +80,9 @@ func TestExitStatus(t *testing.T) {
 		{"controlplane --kubeconfig-out /", 2},
 		{"controlplane now", 2},
 		{"controlplane", 1},
+		{"apiserver --port 65536", 2},
+		{"apiserver --kubeconfig-out /", 2},
+		{"apiserver now", 2},
 		{"rbac", 2},
 		{"rbac --with telepathy", 2},
 		{"rbac --with leases --check", 2},
@@ -105,18 +109,25 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rules, err := plane.BuildRules(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			path(env)
 			env.Setenv(plane.BinaryEnv, binary)
+			env.Setenv(plane.RulesEnv, rules)
 			env.Values[backgroundKey{}] = &background{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"up":   up,
-			"down": down,
-			"get":  get,
+			"up":    up,
+			"serve": serve,
+			"port":  port,
+			"down":  down,
+			"get":   get,
 		},
 	})
 }
@@ -134,10 +145,25 @@ type backgroundKey struct{}
 // up ARG... runs "flyball controlplane ARG..." in the background, waits for its ready line and sets
 // $URL from it.
 func up(ts *testscript.TestScript, neg bool, args []string) {
+	startIn(ts, append([]string{"controlplane"}, args...))
+}
+
+// serve ARG... does the same with "flyball apiserver ARG...".
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	startIn(ts, append([]string{"apiserver"}, args...))
+}
+
+// port sets $PORT to that of $URL.
+func port(ts *testscript.TestScript, neg bool, args []string) {
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(ts.Getenv("URL"), "http://"))
+	ts.Setenv("PORT", port)
+}
+
+func startIn(ts *testscript.TestScript, args []string) {
 	name, err := exec.LookPath("flyball")
 	ts.Check(err)
 	b := ts.Value(backgroundKey{}).(*background)
-	*b = background{cmd: exec.Command(name, append([]string{"controlplane"}, args...)...)}
+	*b = background{cmd: exec.Command(name, args...)}
 	b.cmd.Dir = ts.MkAbs(".")
 	b.cmd.Env = append(os.Environ(), "TMPDIR="+ts.Getenv("TMPDIR"), plane.BinaryEnv+"="+ts.Getenv(plane.BinaryEnv))
 	b.cmd.Stderr = &b.stderr

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
 		os.Exit(roles[role]())
 	}
-	goleak.VerifyTestMain(closing{planetest.Wrap(m)})
+	goleak.VerifyTestMain(closing{apiserver.Wrap(planetest.Wrap(m))})
 }
 
 // closing closes hurt after the tests.

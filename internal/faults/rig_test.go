@@ -79,10 +79,18 @@ type setup struct {
 	manager flyball.Options
 }
 
+// server is a control plane, or an API server in memory.
+type server interface{ RESTConfig() *rest.Config }
+
 // start runs a program, and returns when it has seen 40 ConfigMaps that the writers made.
-func start(t *testing.T, p *plane.Plane, s setup) *rig {
+func start(t *testing.T, p server, s setup) *rig {
 	t.Helper()
-	r := &rig{T: t, direct: dial(t, p.RESTConfig()), ns: planetest.Namespace(t, p), keys: max(s.keys, 8), state: newChanges(), began: time.Now()}
+	direct := dial(t, p.RESTConfig())
+	ns := "default" // of a server for this test alone
+	if p, real := p.(*plane.Plane); real {
+		ns = planetest.Namespace(t, p)
+	}
+	r := &rig{T: t, direct: direct, ns: ns, keys: max(s.keys, 8), state: newChanges(), began: time.Now()}
 	if s.keys == 0 {
 		r.keys = 40
 	}

@@ -53,38 +53,60 @@ type Options struct {
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
+	// Port is that of the loopback address. Zero means any free one.
+	Port int
+	// InMemory is for a server without a port: clients of its RESTConfig reach it over pipes. Such a server and
+	// its clients work inside a bubble of testing/synctest, if TestMain runs the tests by [Wrap]. Time does not
+	// go on while the server is busy.
+	InMemory bool
 	// Progress receives lines about the build of the rules. nil means standard error.
 	Progress io.Writer
 }
 
 // Server is an API server in memory. Its methods are safe for concurrent use.
 type Server struct {
-	t    testing.TB
+	t    testing.TB // nil: of New
 	web  *web.Server
 	http *http.Server
 	url  string
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network's
 }
 
 // Snapshot is the state of a server at one time.
 type Snapshot struct{ state *core.Snapshot }
 
-// Start starts a server with a state of its own. It is closed at the end of the test.
+// Start starts a server with a state of its own. It is closed at the end of the test, which fails if a rule of
+// [Server.Fail] has matched nothing.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s, err := start(t, o)
+	ctx := t.Context()
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok && !inBubble() {
+		if deadline, bounded := d.Deadline(); bounded {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-min(20*time.Second, time.Until(deadline)/10)), errDeadline)
+			defer cancel()
+		}
+	}
+	s, err := New(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.t = t
 	t.Cleanup(func() {
-		if err := s.close(); err != nil {
+		for _, rule := range s.Unmatched() {
+			t.Errorf("apiserver: a fault matched no request: %s", rule)
+		}
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
 }
 
-func start(t testing.TB, o Options) (*Server, error) {
-	client, err := sharedRules(t, o.Progress)
+// New starts a server with a state of its own, without a test. The context bounds the build of the rules.
+// Close ends the server.
+func New(ctx context.Context, o Options) (*Server, error) {
+	ask, err := rulesFor(ctx, o.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +114,7 @@ func start(t testing.TB, o Options) (*Server, error) {
 	if now == nil {
 		now = time.Now
 	}
-	state := core.New(core.Options{Rules: client.Do, Seed: o.Seed, History: o.History})
+	state := core.New(core.Options{Rules: ask, Seed: o.Seed, History: o.History})
 	if err := state.Boot(now()); err != nil {
 		return nil, err
 	}
@@ -100,18 +122,23 @@ func start(t testing.TB, o Options) (*Server, error) {
 	if err := define(handler, o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	s := &Server{web: handler}
+	var listener net.Listener
+	if o.InMemory {
+		p := newPipes()
+		listener, s.url, s.dial = p, "http://localhost", p.dial // no proxy of the environment is for localhost
+	} else if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port)); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
+	} else {
+		s.url = "http://" + listener.Addr().String()
 	}
-	s := &Server{t: t, web: handler, url: "http://" + listener.Addr().String()}
-	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second}
-	go s.http.Serve(listener) // close waits for its end
+	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second, ConnState: s.web.ConnState}
+	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
 }
 
-// close ends all watches, waits for the requests that run, and closes the port.
-func (s *Server) close() error {
+// Close ends all watches, waits for the requests that run, and closes the port.
+func (s *Server) Close() error {
 	s.web.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -121,11 +148,11 @@ func (s *Server) close() error {
 	return nil
 }
 
-// URL returns the address, http://127.0.0.1:PORT.
+// URL returns the address, http://127.0.0.1:PORT. That of a server in memory leads nowhere.
 func (s *Server) URL() string { return s.url }
 
 // RESTConfig returns a client configuration without a client-side rate limit. The caller owns it.
-func (s *Server) RESTConfig() *rest.Config { return &rest.Config{Host: s.url, QPS: -1} }
+func (s *Server) RESTConfig() *rest.Config { return &rest.Config{Host: s.url, QPS: -1, Dial: s.dial} }
 
 // Snapshot returns the present state. It costs next to nothing, whatever the number of objects.
 func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
@@ -146,12 +173,31 @@ var shared struct {
 // errDeadline is the cause if the timeout of "go test" is too short for the build.
 var errDeadline = errors.New(`the time of the test is over: run it again, since the build goes on where it ended, or give "go test" more time by -timeout`)
 
+// rulesFor returns the function that asks the rules, for a server of the caller.
+func rulesFor(ctx context.Context, progress io.Writer) (core.Rules, error) {
+	if !inBubble() {
+		client, err := sharedRules(ctx, progress)
+		if err != nil {
+			return nil, err
+		}
+		return client.Do, nil
+	}
+	var client *rules.Client
+	var err error
+	// A context of a bubble is of no use outside.
+	failed := runOutside(func() { client, err = sharedRules(context.Background(), progress) })
+	if err := errors.Join(failed, err); err != nil {
+		return nil, err
+	}
+	return asked{client}.do, nil
+}
+
 // sharedRules returns the client of the rules program that all servers share. The first call builds it.
-func sharedRules(t testing.TB, progress io.Writer) (*rules.Client, error) {
+func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error) {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.client == nil && shared.err == nil {
-		binary, err := rulesBinary(t, progress)
+		binary, err := rulesBinary(ctx, progress)
 		if err != nil {
 			shared.err = err
 			return nil, err
@@ -162,7 +208,7 @@ func sharedRules(t testing.TB, progress io.Writer) (*rules.Client, error) {
 }
 
 // rulesBinary returns the file of the rules program, and builds it if that is necessary.
-func rulesBinary(t testing.TB, progress io.Writer) (string, error) {
+func rulesBinary(ctx context.Context, progress io.Writer) (string, error) {
 	if name := os.Getenv(plane.RulesEnv); name != "" {
 		if _, err := os.Stat(name); err != nil {
 			return "", fmt.Errorf("apiserver: the rules program that %s names: %w", plane.RulesEnv, err)
@@ -172,19 +218,11 @@ func rulesBinary(t testing.TB, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = os.Stderr
 	}
-	ctx := t.Context()
-	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
-		if deadline, bounded := d.Deadline(); bounded {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-min(20*time.Second, time.Until(deadline)/10)), errDeadline)
-			defer cancel()
-		}
-	}
 	return plane.BuildRules(ctx, progress)
 }
 
 // Wrap returns a runner of tests, as [testing.M] is, that ends the rules program after m's tests. The
-// goroutines of all servers have ended when Run returns:
+// goroutines of all servers have ended when Run returns. Servers inside bubbles of testing/synctest need it:
 //
 //	goleak.VerifyTestMain(apiserver.Wrap(m))
 func Wrap(m interface{ Run() int }) interface{ Run() int } { return wrapped{m} }
@@ -192,7 +230,9 @@ func Wrap(m interface{ Run() int }) interface{ Run() int } { return wrapped{m} }
 type wrapped struct{ m interface{ Run() int } }
 
 func (w wrapped) Run() int {
+	stop := serveOutside()
 	defer func() {
+		stop()
 		shared.Lock()
 		defer shared.Unlock()
 		if shared.client != nil {

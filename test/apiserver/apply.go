@@ -25,7 +25,11 @@ users: [{name: admin, user: {}}]
 
 // Apply applies the objects of files and folders server-side, as the field manager "test". Those that others
 // need come first. An object without a namespace whose kind has one comes into "default". An error ends the test.
+// It panics on a server of [New], which has no test.
 func (s *Server) Apply(paths ...string) {
+	if s.t == nil {
+		panic("apiserver: Apply is for a server of Start, which has a test")
+	}
 	s.t.Helper()
 	if err := s.apply(paths); err != nil {
 		s.t.Fatal(fmt.Errorf("apiserver: %w", err))

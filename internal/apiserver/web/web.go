@@ -11,14 +11,19 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/faults"
 )
 
 // Options configures a Server.
@@ -42,6 +47,14 @@ type Server struct {
 	// epoch ends when the state is restored: watches of it are void.
 	epoch    context.Context
 	endEpoch context.CancelCauseFunc
+
+	faults faults.Set
+	holds  map[int]chan struct{} // of the rules that have not ended
+	hit    chan struct{}         // closed when a rule has done something
+	conns  map[net.Conn]struct{}
+
+	offset atomic.Int64 // of the clock
+	closed chan struct{}
 }
 
 // New returns a server of a state, which belongs to the server from then on.
@@ -55,33 +68,51 @@ func New(state *core.State, o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{opts: o, state: state, moved: make(chan struct{})}
-	s.epoch, s.endEpoch = context.WithCancelCause(context.Background())
+	s := &Server{
+		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
+		conns: map[net.Conn]struct{}{}, closed: make(chan struct{}),
+	}
+	s.newEpoch()
 	return s
 }
 
+func (s *Server) newEpoch() {
+	s.epoch, s.endEpoch = context.WithCancelCause(context.Background())
+}
+
 var (
-	errRestored = errors.New("the state was restored")
-	errClosed   = errors.New("the server is closed")
+	errRestored  = errors.New("the state was restored")
+	errRestarted = errors.New("the server was restarted")
+	errClosed    = errors.New("the server is closed")
 )
 
 // Close ends all watches. Handlers return soon after.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endEpoch(errClosed)
+	select {
+	case <-s.closed:
+	default:
+		s.endEpoch(errClosed)
+		close(s.closed)
+	}
 }
 
 // Step answers one request. An answer with a watch is for the one who asked.
 func (s *Server) Step(req core.Request) core.Answer {
+	path, _, _ := strings.Cut(req.URL, "?")
+	switch path {
+	case "/healthz", "/livez", "/readyz":
+		return core.Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
+	}
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		view, _, _ := s.now()
-		return view.Read(s.opts.Now(), req)
+		return view.Read(s.time(), req)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.state.Version()
-	answer := s.state.Step(s.opts.Now(), req)
+	answer := s.state.Step(s.time(), req)
 	if s.state.Version() != before {
 		s.wake()
 	}
@@ -119,7 +150,7 @@ func (s *Server) Restore(snap *core.Snapshot) {
 	defer s.mu.Unlock()
 	s.state.Restore(snap)
 	s.endEpoch(errRestored)
-	s.epoch, s.endEpoch = context.WithCancelCause(context.Background())
+	s.newEpoch()
 	s.wake()
 }
 
@@ -135,26 +166,22 @@ func (s *Server) Compact() {
 const maxBody = 3*1024*1024 + 1
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/healthz", "/livez", "/readyz":
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, "ok") // a client that has gone needs no answer
-		return
-	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
 		return // the client has gone
 	}
-	answer := s.Step(core.Request{
+	req := core.Request{
 		Method: r.Method, URL: r.URL.RequestURI(), ContentType: r.Header.Get("Content-Type"), Accept: r.Header.Get("Accept"),
 		UserAgent: r.UserAgent(), User: "admin", Groups: []string{"system:masters", "system:authenticated"}, Body: body,
-	})
+	}
+	plan := s.plan(req)
+	answer := s.answer(r.Context(), req, plan)
 	header := w.Header()
 	for _, text := range answer.Warnings {
 		header.Add("Warning", `299 - `+quoted(text))
 	}
 	if answer.Watch != nil {
-		s.stream(w, r, answer.Watch)
+		s.stream(w, r, answer.Watch, plan.Stream())
 		return
 	}
 	header.Set("Cache-Control", "no-cache, private")
@@ -165,6 +192,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Retry-After", answer.RetryAfter)
 	}
 	w.WriteHeader(answer.Code)
+	if plan.CutAt >= 0 {
+		writeUntil(w, answer.Body, plan.CutAt)
+	}
 	_, _ = w.Write(answer.Body) // a client that has gone needs no answer
 }
 
@@ -188,7 +218,7 @@ func quoted(text string) string {
 const defaultWatch = 45 * time.Minute
 
 // stream sends what a watch shows until its time is over, the client has gone, or it has failed.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watch) {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watch, broken *faults.Stream) {
 	_, _, epoch := s.now()
 	length := watch.Timeout
 	if length <= 0 {
@@ -198,8 +228,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 	defer end.Stop()
 	bookmark := time.NewTicker(s.opts.Bookmarks)
 	defer bookmark.Stop()
-	f := &frames{w: w, flush: http.NewResponseController(w), protobuf: watch.Protobuf()}
+	f := &frames{w: w, flush: http.NewResponseController(w), protobuf: watch.Protobuf(), faults: broken}
 	f.start()
+	if view, _, _ := s.now(); !s.then(r.Context(), f, watch, view) {
+		return
+	}
 	for due := false; ; {
 		view, moved, now := s.now()
 		if now != epoch {
@@ -211,15 +244,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 		}
 		due = false
 		for _, e := range events {
-			text, _, err := watch.Encode(view, s.opts.Now(), e)
-			if err == nil {
-				err = f.send(e.Type, text)
-			}
-			if err != nil {
-				s.opts.Log.Warn("A watch ends", "url", r.URL.String(), "err", err)
-				return
-			}
-			if e.Type == core.Failure {
+			if !s.event(r.Context(), f, watch, view, e) {
 				_ = f.flush.Flush() // a client that has gone needs no answer
 				return
 			}
@@ -246,6 +271,8 @@ type frames struct {
 	w        http.ResponseWriter
 	flush    *http.ResponseController
 	protobuf bool
+	faults   *faults.Stream // nil if nothing goes wrong
+	held     []byte         // frames that come after the next one
 }
 
 // start writes the header. A client that has gone is noticed by the first frame.
@@ -259,21 +286,21 @@ func (f *frames) start() {
 	f.w.WriteHeader(http.StatusOK)
 }
 
-func (f *frames) send(kind string, object []byte) error {
+// frame returns the frame of an event.
+func (f *frames) frame(kind string, object []byte) ([]byte, error) {
 	if !f.protobuf {
-		var b bytes.Buffer
-		b.WriteString(`{"type":"` + kind + `","object":`)
-		b.Write(bytes.TrimSpace(object))
-		b.WriteString("}\n")
-		_, err := f.w.Write(b.Bytes())
-		return err
+		return slices.Concat([]byte(`{"type":"`+kind+`","object":`), bytes.TrimSpace(object), []byte("}\n")), nil
 	}
 	e := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
 	text, err := e.Marshal()
-	if err != nil {
-		return err
+	return []byte(f.raw(string(text))), err
+}
+
+// raw returns a frame with a text in it, whatever that is.
+func (f *frames) raw(text string) string {
+	if !f.protobuf {
+		return text + "\n"
 	}
 	n := len(text)
-	_, err = f.w.Write(append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, text...))
-	return err
+	return string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + text
 }

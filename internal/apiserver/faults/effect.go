@@ -1,0 +1,198 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Plan is what becomes of one request.
+type Plan struct {
+	Rules []int // those that took part
+
+	Restart bool // the server restarts before the request
+	Delay   time.Duration
+	// Late is whether the request takes effect after the delay even if the client has gone.
+	Late   bool
+	Hang   int  // the rule that holds the request; zero: none does
+	Refuse bool // the connection is cut before the request takes effect
+	// Status or Answer is the answer in place of the server's.
+	Status *metav1.Status
+	Answer *Answer
+
+	Ignore  []string // parameters that are taken out of the query
+	Stale   int      // changes that the answer does not know
+	Rewrite []func([]byte) []byte
+	Lose    bool // the connection is cut before the answer
+	CutAt   int  // bytes of the answer before the connection is cut; -1: not at all
+
+	stream []ofRule
+}
+
+// Answer is an answer as it is sent.
+type Answer struct {
+	Code        int
+	ContentType string
+	Body        string
+}
+
+// Effect is one thing that goes wrong. The zero value is none.
+type Effect struct {
+	text string
+	only []string // verbs
+	plan func(p *Plan, q Request, rule int)
+	// Those of a watch.
+	frame frame
+}
+
+// String is the effect as it is written.
+func (e Effect) String() string { return e.text }
+
+func (e Effect) verbs() []string { return e.only }
+
+func (e Effect) applies(verb string) bool { return e.only == nil || slices.Contains(e.only, verb) }
+
+func (e Effect) add(p *Plan, q Request, rule int) {
+	if e.plan != nil {
+		e.plan(p, q, rule)
+		return
+	}
+	p.stream = append(p.stream, ofRule{e.frame, rule})
+}
+
+func effect(text string, plan func(p *Plan, q Request, rule int)) Effect {
+	return Effect{text: text, plan: plan}
+}
+
+// failure answers by a Status.
+func failure(text string, status func(q Request) *apierrors.StatusError) Effect {
+	return effect(text, func(p *Plan, q Request, _ int) {
+		if p.Status == nil && p.Answer == nil {
+			s := status(q).ErrStatus
+			s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+			p.Status = &s
+		}
+	})
+}
+
+func (q Request) resource() schema.GroupResource {
+	return schema.GroupResource{Group: q.Group, Resource: q.Resource}
+}
+
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+
+// Errors of the server, with the words of a real one.
+var (
+	Conflict = failure("Conflict", func(q Request) *apierrors.StatusError {
+		return apierrors.NewConflict(q.resource(), q.Name, errModified)
+	})
+	AlreadyExists = failure("AlreadyExists", func(q Request) *apierrors.StatusError {
+		return apierrors.NewAlreadyExists(q.resource(), q.Name)
+	})
+	NotFound = failure("NotFound", func(q Request) *apierrors.StatusError {
+		return apierrors.NewNotFound(q.resource(), q.Name)
+	})
+	Unauthorized = failure("Unauthorized", func(Request) *apierrors.StatusError {
+		return apierrors.NewUnauthorized("Unauthorized")
+	})
+	Forbidden = failure("Forbidden", func(q Request) *apierrors.StatusError {
+		user, verb, scope := q.User, q.Verb, "at the cluster scope"
+		if verb == "apply" {
+			verb = "patch"
+		}
+		if q.Namespace != "" {
+			scope = fmt.Sprintf("in the namespace %q", q.Namespace)
+		}
+		return apierrors.NewForbidden(q.resource(), q.Name, fmt.Errorf("User %q cannot %s resource %q in API group %q %s", user, verb, q.Resource, q.Group, scope))
+	})
+	Expired = failure("Expired", func(Request) *apierrors.StatusError {
+		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	})
+	Gone = failure("Gone", func(Request) *apierrors.StatusError {
+		return apierrors.NewGone("The provided continue parameter is too old to display a consistent list result.")
+	})
+	Internal = failure("Internal", func(Request) *apierrors.StatusError {
+		return apierrors.NewInternalError(errors.New("a fault of the test"))
+	})
+	Unavailable = failure("Unavailable", func(Request) *apierrors.StatusError {
+		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
+	})
+	Timeout = failure("Timeout", func(q Request) *apierrors.StatusError {
+		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+	})
+	TooLargeVersion = failure("TooLargeVersion", func(q Request) *apierrors.StatusError {
+		e := apierrors.NewTimeoutError("Too large resource version: 999, current: 7", 1)
+		e.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+		return e
+	})
+)
+
+// TooManyRequests answers 429 with Retry-After.
+func TooManyRequests(after time.Duration) Effect {
+	return failure(fmt.Sprintf("TooManyRequests(%v)", after), func(Request) *apierrors.StatusError {
+		return apierrors.NewTooManyRequests("too many requests, please try again later", int((after+time.Second-1)/time.Second))
+	})
+}
+
+// Answers answers with a body that need not be a Status, nor JSON.
+func Answers(code int, contentType, body string) Effect {
+	return effect(fmt.Sprintf("Answers(%d, %q, %q)", code, contentType, short(body)), func(p *Plan, _ Request, _ int) {
+		if p.Status == nil && p.Answer == nil {
+			p.Answer = &Answer{code, contentType, body}
+		}
+	})
+}
+
+// BadGateway is the page of a load balancer without a server behind it.
+var BadGateway = Effect{text: "BadGateway", plan: Answers(http.StatusBadGateway, "text/html", "<html><body><h1>502 Bad Gateway</h1></body></html>\n").plan}
+
+func short(text string) string {
+	if len(text) > 40 {
+		return text[:40] + "…"
+	}
+	return text
+}
+
+// Delay lets the request wait before it takes effect.
+func Delay(d time.Duration) Effect {
+	return effect(fmt.Sprintf("Delay(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d })
+}
+
+// Late lets the request wait, and take effect even if the client has gone meanwhile.
+func Late(d time.Duration) Effect {
+	return effect(fmt.Sprintf("Late(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d; p.Late = true })
+}
+
+// StaleBy answers a read from the state before the last n changes.
+func StaleBy(n int) Effect {
+	return Effect{text: fmt.Sprintf("StaleBy(%d)", n), only: []string{"get", "list"}, plan: func(p *Plan, _ Request, _ int) { p.Stale = max(p.Stale, n) }}
+}
+
+// Ignore answers as if the request did not have a parameter.
+func Ignore(param string) Effect {
+	return effect(fmt.Sprintf("Ignore(%q)", param), func(p *Plan, _ Request, _ int) { p.Ignore = append(p.Ignore, param) })
+}
+
+// Rewrite changes the body of the answer.
+func Rewrite(change func(body []byte) []byte) Effect {
+	return effect("Rewrite(…)", func(p *Plan, _ Request, _ int) { p.Rewrite = append(p.Rewrite, change) })
+}
+
+// CutWithin cuts the connection after so many bytes of the answer.
+func CutWithin(bytes int) Effect {
+	return effect(fmt.Sprintf("CutWithin(%d)", bytes), func(p *Plan, _ Request, _ int) { p.CutAt = max(0, bytes) })
+}
+
+// Effects on connections.
+var (
+	Hang       = effect("Hang", func(p *Plan, _ Request, rule int) { p.Hang = rule })
+	CutBefore  = effect("CutBefore", func(p *Plan, _ Request, _ int) { p.Refuse = true })
+	LoseAnswer = effect("LoseAnswer", func(p *Plan, _ Request, _ int) { p.Lose = true })
+	Restart    = effect("Restart", func(p *Plan, _ Request, _ int) { p.Restart = true })
+)

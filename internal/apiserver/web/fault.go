@@ -1,0 +1,339 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/faults"
+)
+
+// Fault is a rule of a server by which requests go wrong.
+type Fault struct {
+	server *Server
+	id     int
+	ended  chan struct{}
+}
+
+// Fail adds a rule.
+func (s *Server) Fail(rule faults.Rule, effects []faults.Effect) (*Fault, error) {
+	if err := rule.Check(effects); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &Fault{server: s, id: s.faults.Add(rule, effects), ended: make(chan struct{})}
+	s.holds[f.id] = f.ended
+	return f, nil
+}
+
+// Unmatched returns the rules that did nothing.
+func (s *Server) Unmatched() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults.Unmatched()
+}
+
+// Count returns how many requests the rule did something to.
+func (f *Fault) Count() int {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	return f.server.faults.Hits(f.id)
+}
+
+// Wait waits until the rule has done something to n requests.
+func (f *Fault) Wait(ctx context.Context, n int) error {
+	s := f.server
+	for {
+		s.mu.Lock()
+		hits, more := s.faults.Hits(f.id), s.hit
+		s.mu.Unlock()
+		if hits >= n {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// End ends the rule. Requests that hang, and watches that are silent by it, go on.
+func (f *Fault) End() {
+	s := f.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holds[f.id] != nil {
+		s.faults.End(f.id)
+		close(f.ended)
+		delete(s.holds, f.id)
+	}
+}
+
+// held returns a channel that is closed when a rule has ended.
+func (s *Server) held(rule int) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ch := s.holds[rule]; ch != nil {
+		return ch
+	}
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}
+
+// Restart cuts all connections and forgets the history, as an API server that starts again does.
+func (s *Server) Restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Compact()
+	s.endEpoch(errRestarted)
+	s.newEpoch()
+	s.wake()
+	s.cut()
+}
+
+// cut closes all connections without a word. The caller holds the lock.
+func (s *Server) cut() {
+	for c := range s.conns {
+		if t, ok := c.(*net.TCPConn); ok {
+			_ = t.SetLinger(0) // a reset
+		}
+		_ = c.Close() // its client learns of it
+	}
+	clear(s.conns)
+}
+
+// ConnState notes which connections there are. It is for [http.Server].
+func (s *Server) ConnState(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.conns[c] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(s.conns, c)
+	}
+}
+
+// Advance moves the clock of the server.
+func (s *Server) Advance(d time.Duration) { s.offset.Add(int64(d)) }
+
+// time is the time by the clock of the server.
+func (s *Server) time() time.Time { return s.opts.Now().Add(time.Duration(s.offset.Load())) }
+
+// plan returns what becomes of a request.
+func (s *Server) plan(req core.Request) faults.Plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faults.Empty() {
+		return faults.Plan{CutAt: -1}
+	}
+	p := s.faults.Decide(described(req))
+	if len(p.Rules) > 0 {
+		close(s.hit)
+		s.hit = make(chan struct{})
+	}
+	return p
+}
+
+// described is a request as rules see it.
+func described(req core.Request) faults.Request {
+	t := req.Target()
+	path, query, _ := strings.Cut(req.URL, "?")
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		params = nil // rules of Kubernetes refuse it
+	}
+	q := faults.Request{
+		Group: t.Group, Resource: t.Resource, Subresource: t.Subresource, Namespace: t.Namespace, Name: t.Name,
+		Path: path, Params: params, UserAgent: req.UserAgent, User: req.User,
+	}
+	if q.Name == "" {
+		if selector, err := fields.ParseSelector(params.Get("fieldSelector")); err == nil {
+			q.Name, _ = selector.RequiresExactMatch("metadata.name")
+		}
+	}
+	one := q.Name != "" && strings.HasSuffix(path, "/"+q.Name+strings.TrimSuffix("/"+q.Subresource, "/"))
+	switch watch := params.Get("watch"); {
+	case req.Method == http.MethodPost:
+		q.Verb = "create"
+	case req.Method == http.MethodPut:
+		q.Verb = "update"
+	case req.Applies():
+		q.Verb = "apply"
+	case req.Method == http.MethodPatch:
+		q.Verb = "patch"
+	case req.Method == http.MethodDelete && one:
+		q.Verb = "delete"
+	case req.Method == http.MethodDelete:
+		q.Verb = "deletecollection"
+	case watch != "" && watch != "0" && watch != "false":
+		q.Verb = "watch"
+	case one || q.Resource == "":
+		q.Verb = "get"
+	default:
+		q.Verb = "list"
+	}
+	return q
+}
+
+// abort cuts the connection of a request: the answer, as far as there is one, ends within itself.
+func abort() { panic(http.ErrAbortHandler) }
+
+// answer answers a request by its plan.
+func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) core.Answer {
+	if p.Restart {
+		s.Restart()
+		abort()
+	}
+	s.pause(ctx, p)
+	if p.Refuse {
+		abort()
+	}
+	if p.Status != nil {
+		return req.Refuse(p.Status)
+	}
+	if a := p.Answer; a != nil {
+		return core.Answer{Code: a.Code, ContentType: a.ContentType, Body: []byte(a.Body)}
+	}
+	if len(p.Ignore) > 0 {
+		req.URL = without(req.URL, p.Ignore)
+	}
+	var answer core.Answer
+	if p.Stale > 0 {
+		view, _, _ := s.now()
+		answer = view.Before(p.Stale).Read(s.time(), req)
+	} else {
+		answer = s.Step(req)
+	}
+	for _, change := range p.Rewrite {
+		answer.Body = change(answer.Body)
+	}
+	if p.Lose {
+		abort()
+	}
+	return answer
+}
+
+// pause waits as long as a plan says. It cuts the connection if the client goes or the server closes.
+func (s *Server) pause(ctx context.Context, p faults.Plan) {
+	var held <-chan struct{}
+	if p.Hang != 0 {
+		held = s.held(p.Hang)
+	}
+	gone := ctx.Done()
+	if p.Late {
+		gone = nil
+	}
+	var passed <-chan time.Time
+	if p.Delay > 0 {
+		timer := time.NewTimer(p.Delay)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	for held != nil || passed != nil {
+		select {
+		case <-held:
+			held = nil
+		case <-passed:
+			passed = nil
+		case <-gone:
+			abort()
+		case <-s.closed:
+			abort()
+		}
+	}
+}
+
+// without returns a URL without some parameters.
+func without(target string, params []string) string {
+	path, query, _ := strings.Cut(target, "?")
+	var kept []string
+	for part := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		if !slices.Contains(params, name) && part != "" {
+			kept = append(kept, part)
+		}
+	}
+	if len(kept) == 0 {
+		return path
+	}
+	return path + "?" + strings.Join(kept, "&")
+}
+
+// writeUntil writes the beginning of an answer and cuts the connection.
+func writeUntil(w http.ResponseWriter, body []byte, n int) {
+	_, _ = w.Write(body[:min(n, len(body))]) // a client that has gone needs no answer
+	_ = http.NewResponseController(w).Flush()
+	abort()
+}
+
+// event sends what becomes of an event. It reports false if the watch is over.
+func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view core.View, e core.Event) bool {
+	next := faults.Frame{Times: 1}
+	if e.Type != core.Failure {
+		next = f.faults.Next(e.Type == core.Bookmark)
+	}
+	if next.Delay > 0 {
+		s.pause(ctx, faults.Plan{Delay: next.Delay})
+	}
+	if next.Times > 0 {
+		text, _, err := watch.Encode(view, s.time(), e)
+		if err == nil {
+			text, err = f.frame(e.Type, text)
+		}
+		if err != nil {
+			s.opts.Log.Warn("A watch ends", "err", err)
+			return false
+		}
+		if next.Cut {
+			writeUntil(f.w, text, len(text)/2)
+		}
+		text = slices.Repeat(text, next.Times)
+		if next.Hold {
+			f.held = append(f.held, text...)
+		} else if _, err := f.w.Write(append(text, f.held...)); err != nil {
+			return false // the client has gone
+		} else {
+			f.held = nil
+		}
+	}
+	return e.Type != core.Failure && s.then(ctx, f, watch, view)
+}
+
+// then does what comes after the events so far. It reports false if the watch is over.
+func (s *Server) then(ctx context.Context, f *frames, watch *core.Watch, view core.View) bool {
+	for {
+		t := f.faults.Then()
+		for _, text := range t.Insert {
+			if _, err := io.WriteString(f.w, f.raw(text)); err != nil {
+				return false
+			}
+		}
+		switch {
+		case t.Cut:
+			writeUntil(f.w, nil, 0)
+		case t.Expire:
+			return s.event(ctx, f, watch, view, watch.Expired())
+		case t.End:
+			return false
+		case t.Silence == 0:
+			return true
+		}
+		if f.flush.Flush() != nil {
+			return false
+		}
+		s.pause(ctx, faults.Plan{Hang: t.Silence})
+		f.faults.Resume(t.Silence)
+	}
+}

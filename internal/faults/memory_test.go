@@ -1,0 +1,93 @@
+package faults_test
+
+import (
+	"testing"
+
+	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/test/apiserver"
+)
+
+// The faults that the other tests make with proxies, gateways and a control plane of their own, as values, on an
+// API server in memory. The program is the same, and so is the check.
+func TestFaultsInMemory(t *testing.T) {
+	watches := apiserver.On("watch", "configmaps")
+	lists := apiserver.On("list", "configmaps")
+	for name, tc := range map[string]struct {
+		tune  func(*reflector.Options)
+		fault func(s *apiserver.Server) *apiserver.Fault
+		noted func(reflector.State) bool
+	}{
+		"02 a silent watch": {tune: sooner, fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(watches, apiserver.SilentAfter(0))
+		}, noted: stale},
+		"04 watches that end soon": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(watches, apiserver.EndAfter(3))
+		}, noted: restarts("ended", 3)},
+		"05 a cut in a frame": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(watches.Times(3), apiserver.CutFrame(2))
+		}, noted: restarts("broken", 3)},
+		"06 a garbage frame": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(watches.Times(1), apiserver.InsertFrame(1, `{"type":"MODIFIED","object":{"metadata":{"name":`+"\x00\xff}}"))
+		}, noted: restarts("mangled", 1)},
+		"10 too many requests": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(watches.Times(2), apiserver.TooManyRequests(1))
+		}, noted: restarts("busy", 2)},
+		"11 a server that fails": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			s.Fail(watches.Nth(1), apiserver.Internal)
+			return s.Fail(watches, apiserver.Unavailable)
+		}, noted: restarts("failed", 3)},
+		"11 a connection that is cut": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(apiserver.On("list,watch", "*"), apiserver.CutBefore)
+		}, noted: stale},
+		"44 events out of order": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(watches, apiserver.SwapEvents(1), apiserver.EndAfter(5))
+		}, noted: restarts("ended", 2)},
+		"36 no streaming list, and lists that fail": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			s.Fail(watches.Times(1), apiserver.ExpireAfter(0))
+			s.Fail(lists.Times(1), apiserver.BadGateway)
+			return s.Fail(watches.With("sendInitialEvents"), apiserver.Internal)
+		}, noted: func(s reflector.State) bool { return s.Relists["expired"] == 1 && s.Phase == reflector.Synced }},
+		"44 events twice, and an end": {fault: func(s *apiserver.Server) *apiserver.Fault {
+			return s.Fail(watches, apiserver.RepeatEvents(1, 0), apiserver.EndAfter(5))
+		}, noted: restarts("ended", 2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := apiserver.Start(t, apiserver.Options{})
+			if tc.tune == nil {
+				tc.tune = steady
+			}
+			r := start(t, s, setup{tune: tc.tune})
+			fault := tc.fault(s)
+			s.Restart() // all watches are opened again
+			r.during(func() {
+				if err := fault.Wait(t.Context(), 1); err != nil {
+					t.Error(err)
+				}
+				r.await("the fault", tc.noted)
+			})
+			fault.End()
+			r.nothingLost()
+		})
+	}
+}
+
+func stale(s reflector.State) bool { return s.Phase == reflector.Stale }
+
+func restarts(why string, n int) func(reflector.State) bool {
+	return func(s reflector.State) bool { return s.Restarts[why] >= n }
+}
+
+// A server that goes back to a snapshot, as after the restore of a backup.
+func TestBackupInMemory(t *testing.T) {
+	s := apiserver.Start(t, apiserver.Options{})
+	r := start(t, s, setup{tune: sooner})
+	snap := s.Snapshot()
+	r.churn(200)
+	r.nothingLost() // nothing changes now
+	r.newBook()
+	s.Restore(snap)
+	r.adopt()
+	r.seen()
+	r.churn(80)
+	r.nothingLost()
+}
