@@ -111,11 +111,11 @@ func (s *slot) write(c *call, key string, obj, old runtime.Object, was []byte, o
 
 func (s *slot) Create(ctx context.Context, key string, obj, out runtime.Object, _ uint64) error {
 	c := callFrom(ctx)
-	if c.get(key) != nil {
-		return storage.NewKeyExistsError(key, 0)
-	}
 	if version, err := s.ObjectResourceVersion(obj); err == nil && version != 0 {
 		return storage.ErrResourceVersionSetOnCreate
+	}
+	if c.get(key) != nil {
+		return storage.NewKeyExistsError(key, 0)
 	}
 	return s.write(c, key, obj, nil, nil, out)
 }
@@ -158,9 +158,6 @@ func (s *slot) GuaranteedUpdate(ctx context.Context, key string, out runtime.Obj
 		return err
 	}
 	if old == nil {
-		if got, err := s.ObjectResourceVersion(obj); err == nil && got != 0 {
-			return storage.ErrResourceVersionSetOnCreate
-		}
 		return s.write(c, key, obj, nil, nil, out)
 	}
 	// A write that changes nothing keeps the version.

@@ -193,7 +193,11 @@ func (s *session) walk(v any) {
 		}
 	case map[string]any:
 		if text, ok := v["resourceVersion"].(string); ok {
-			v["resourceVersion"] = "version " + ordinal(&s.versions, text)
+			if _, object := v["uid"]; object {
+				v["resourceVersion"] = "version " + ordinal(&s.versions, text)
+			} else { // that of a list or a bookmark: others write to the real server, too
+				v["resourceVersion"] = "a version"
+			}
 		}
 		if _, ok := v["nodePort"]; ok {
 			v["nodePort"] = "a port"
@@ -217,7 +221,7 @@ func (s *session) walk(v any) {
 			slices.SortStableFunc(managed, func(a, b any) int { return strings.Compare(key(a), key(b)) })
 		}
 		if text, ok := v["message"].(string); ok && strings.Contains(text, " is invalid: [") {
-			letters := strings.Split(text, "")
+			letters := strings.Split(s.hide(text), "") // what hides needs the order
 			slices.Sort(letters)
 			v["message"] = "these letters: " + strings.Join(letters, "")
 		}
@@ -247,9 +251,12 @@ func ordinal(all *[]string, text string) string {
 
 var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	inText    = regexp.MustCompile(`(current: |resource version: \d+ \(|in record \()\d+`)
-	cells     = regexp.MustCompile(`"(\d+s|10\.0\.\d+\.\d+)"`)  // an age, an address
-	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`) // as a field manager
+	inText    = regexp.MustCompile(`(current: |resource version: \d+ \(|in record \(|resourceVersion\\+":\\+")\d+`)
+	address   = regexp.MustCompile(`10\.0\.\d+\.\d+`)          // of a Service
+	cells     = regexp.MustCompile(`"(\d+s|10\.0\.\d+\.\d+)"`) // an age, an address
+	nodePort  = regexp.MustCompile(`(nodePort\\+":)\d+`)
+	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`)     // as a field manager
+	inKey     = regexp.MustCompile(`Key: /(registry/)?[a-z.0-9]+/`) // DIFFERENCES.md
 	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
@@ -267,6 +274,9 @@ func (s *session) hide(text string) string {
 	text = timestamp.ReplaceAllString(text, "TIME")
 	text = program.ReplaceAllString(text, "kube-apiserver")
 	text = cells.ReplaceAllString(text, `"a cell"`)
+	text = address.ReplaceAllString(text, "ADDRESS")
+	text = nodePort.ReplaceAllString(text, "${1}N")
+	text = inKey.ReplaceAllString(text, "Key: ")
 	text = inText.ReplaceAllString(text, "${1}N")
 	return inPath.ReplaceAllString(text, "$1=X")
 }
