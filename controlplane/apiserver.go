@@ -30,6 +30,9 @@ func apiServer(f *files, ln net.Listener, bare bool) component {
 		if bare {
 			noAdmission = "ServiceAccount" // nobody makes the accounts
 		}
+		if err := streamLists(); err != nil {
+			return err
+		}
 		s := apioptions.NewServerRunOptions()
 		err := parse(s.Flags(), []string{
 			"--advertise-address=127.0.0.1",
