@@ -109,13 +109,16 @@ var (
 		if q.Namespace != "" {
 			scope = fmt.Sprintf("in the namespace %q", q.Namespace)
 		}
-		return apierrors.NewForbidden(q.resource(), q.Name, fmt.Errorf("User %q cannot %s resource %q in API group %q %s", user, verb, q.Resource, q.Group, scope))
+		return apierrors.NewForbidden(q.resource(), q.Name, fmt.Errorf("%s %q cannot %s resource %q in API group %q %s", "User", user, verb, q.Resource, q.Group, scope))
 	})
 	Expired = failure("Expired", func(Request) *apierrors.StatusError {
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	})
 	Gone = failure("Gone", func(Request) *apierrors.StatusError {
-		return apierrors.NewGone("The provided continue parameter is too old to display a consistent list result.")
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonGone,
+			Message: "The provided continue parameter is too old to display a consistent list result.",
+		}}
 	})
 	Internal = failure("Internal", func(Request) *apierrors.StatusError {
 		return apierrors.NewInternalError(errors.New("a fault of the test"))
