@@ -255,8 +255,8 @@ var (
 	address   = regexp.MustCompile(`10\.0\.\d+\.\d+`)          // of a Service
 	cells     = regexp.MustCompile(`"(\d+s|10\.0\.\d+\.\d+)"`) // an age, an address
 	nodePort  = regexp.MustCompile(`(nodePort\\+":)\d+`)
-	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`)     // as a field manager
-	inKey     = regexp.MustCompile(`Key: /(registry/)?[a-z.0-9]+/`) // DIFFERENCES.md
+	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`)       // as a field manager
+	inKey     = regexp.MustCompile(`Key: /[^ ,]*?([^/ ,]+/[^/ ,]+),`) // DIFFERENCES.md
 	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
@@ -276,7 +276,7 @@ func (s *session) hide(text string) string {
 	text = cells.ReplaceAllString(text, `"a cell"`)
 	text = address.ReplaceAllString(text, "ADDRESS")
 	text = nodePort.ReplaceAllString(text, "${1}N")
-	text = inKey.ReplaceAllString(text, "Key: ")
+	text = inKey.ReplaceAllString(text, "Key: $1,")
 	text = inText.ReplaceAllString(text, "${1}N")
 	return inPath.ReplaceAllString(text, "$1=X")
 }
