@@ -250,11 +250,12 @@ func drawCall(r *rapid.T, k randomKind) call {
 		return call{"create " + body, func(w *world) {
 			// A name by chance would stand anywhere in a list.
 			if a := w.post(k.path+query, body); a.Metadata.Name != "" {
-				w.delete(k.path+"/"+a.Metadata.Name, `{"gracePeriodSeconds":0}`)
+				w.patch(mergePatch, k.path+"/"+a.Metadata.Name, `{"metadata":{"finalizers":null}}`)
+				w.delete(k.path+"/"+a.Metadata.Name, `{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`)
 			}
 		}}
 	case "mutant":
-		body := mutant(r, k.body(name))
+		body := mutant(r, k.body(name), k.path != "~/services") // DIFFERENCES.md
 		return call{"create " + body, func(w *world) { w.remember(one, w.post(k.path+query, body)) }}
 	case "get":
 		accept := pick("accept", jsonType, acceptTable, acceptPartial)
@@ -344,8 +345,8 @@ func changed(raw, metadata string, unconditional bool) string {
 	return string(text)
 }
 
-// mutant returns an object with one field that is something else.
-func mutant(r *rapid.T, body string) string {
+// mutant returns an object with one field that is something else, of its metadata only if that is wanted.
+func mutant(r *rapid.T, body string, metadata bool) string {
 	var object map[string]any
 	if err := json.Unmarshal([]byte(body), &object); err != nil {
 		r.Fatal(err)
@@ -364,6 +365,9 @@ func mutant(r *rapid.T, body string) string {
 			}
 		case map[string]any:
 			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if key == "metadata" && !metadata {
+					continue
+				}
 				places = append(places, place{v, key})
 				walk(v[key])
 			}
