@@ -151,7 +151,7 @@ func (a *api) answer(req *Request) *Answer {
 	c := newCall(req)
 	w := &response{header: http.Header{}}
 	var warnings warnings
-	r, err := http.NewRequest(req.Method, req.URL, bytes.NewReader(req.Body))
+	r, err := httpRequest(c)
 	if err == nil {
 		err = a.serve(w, r, c, &warnings)
 	}
@@ -202,6 +202,9 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	}
 	if err := a.dispatch(w, r, c, c.req.User, c.req.Groups, recorder); err != nil {
 		return err
+	}
+	if c.restores() {
+		return nil
 	}
 	return a.define(c)
 }

@@ -19,6 +19,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,10 @@ type Options struct {
 	// CRDs names a file of custom resource definitions, a folder of such files, or a pattern as of
 	// [filepath.Glob]. Of a folder the files in its subfolder bases count, too. Other objects are left out.
 	CRDs string
+	// State names a file that the server starts from: one of [Server.Export], or a recorded cluster as "flyball
+	// weigh" reads it. Of such a cluster the kinds are left out that the server does not have, and Progress says
+	// which. Empty means the objects of every new cluster.
+	State string
 	// Now tells the time. nil means the clock.
 	Now func() time.Time
 	// Seed decides on uids and generated names. Servers of one seed that get the same requests choose the
@@ -65,7 +70,7 @@ type Options struct {
 	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
 	// nil means none. See DIFFERENCES.md for what they do.
 	Controllers []string
-	// Progress receives lines about the build of the rules. nil means standard error.
+	// Progress receives lines about the build of the rules, and about State. nil means standard error.
 	Progress io.Writer
 }
 
@@ -73,6 +78,8 @@ type Options struct {
 type Server struct {
 	t    testing.TB // nil: of New
 	web  *web.Server
+	core core.Options
+	now  func() time.Time
 	http *http.Server
 	url  string
 	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network's
@@ -124,8 +131,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if now == nil {
 		now = time.Now
 	}
-	state := core.New(core.Options{Rules: ask, Seed: o.Seed, History: o.History})
-	if err := state.Boot(now()); err != nil {
+	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History}
+	state := core.New(options)
+	if err := fill(state, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks})
@@ -137,7 +145,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 			return nil, fmt.Errorf("apiserver: %w", err)
 		}
 	}
-	s := &Server{web: handler}
+	s := &Server{web: handler, core: options, now: now}
 	var listener net.Listener
 	if o.InMemory {
 		p := newPipes()
