@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/all"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 )
@@ -18,6 +20,7 @@ type apiserverFlags struct {
 	kubeconfigOut string
 	port          int
 	crds          string
+	controllers   []string
 }
 
 func newAPIServer() *cobra.Command {
@@ -26,9 +29,10 @@ func newAPIServer() *cobra.Command {
 		Use:   "apiserver",
 		Short: "Run an API server in memory on this machine",
 		Long: `Run an API server in memory in the foreground. Defaults, validation, patches and
-apply are those of Kubernetes; there is no etcd and there are no controllers, so
-that Deployments make no Pods. Its state is gone when it stops. It speaks plain
-HTTP on the loopback address, and everybody on this machine is its administrator.
+apply are those of Kubernetes; there is no etcd. Small controllers play those of
+a cluster, its scheduler and its kubelets. No container ever runs. The state is
+gone when the server stops. It speaks plain HTTP on the loopback address, and
+everybody on this machine is its administrator.
 
 When it is ready it prints one line on standard output:
 
@@ -43,10 +47,15 @@ to use a program built elsewhere.`,
   kubectl --kubeconfig /tmp/kubeconfig get namespaces
 
   # with the custom resources of a project
-  flyball apiserver --crds config/crd`,
+  flyball apiserver --crds config/crd
+
+  # as a bare API server, and with all controllers but one
+  flyball apiserver --controllers=
+  flyball apiserver --controllers='*,-scheduler'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			plane := controlplaneFlags{port: f.port, kubeconfigOut: f.kubeconfigOut}
-			return errors.Join(cobra.NoArgs(cmd, args), plane.check())
+			_, unknown := control.Choose(all.Controllers, f.controllers)
+			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -56,12 +65,13 @@ to use a program built elsewhere.`,
 	fs.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write a kubeconfig to this `FILE` before the ready line")
 	fs.IntVar(&f.port, "port", 0, "`PORT` on 127.0.0.1 (0 = any free one)")
 	fs.StringVar(&f.crds, "crds", "", "define the custom resources of this `DIR` or file")
+	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` with commas, * for all, -NAME for all but it")
 	return cmd
 }
 
 // run runs the server until ctx ends.
 func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err error) {
-	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, Progress: errOut})
+	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, Controllers: f.controllers, Progress: errOut})
 	if err != nil {
 		return unlessAsked(ctx, err)
 	}

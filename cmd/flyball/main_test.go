@@ -83,6 +83,7 @@ func TestExitStatus(t *testing.T) {
 		{"apiserver --port 65536", 2},
 		{"apiserver --kubeconfig-out /", 2},
 		{"apiserver now", 2},
+		{"apiserver --controllers deploymint", 2},
 		{"rbac", 2},
 		{"rbac --with telepathy", 2},
 		{"rbac --with leases --check", 2},

@@ -234,6 +234,8 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, name str
 // route returns the handler of a path.
 func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 	switch below := strings.HasPrefix(info.Path, "/apis"); {
+	case info.Path == hashPath && c.req.User == "": // not of a client
+		return http.HandlerFunc(templateHash), nil
 	case info.Path == openAPIPath || strings.HasPrefix(info.Path, openAPIPath+"/"):
 		d, err := a.custom.documents(c, a.groups)
 		if err != nil {
