@@ -34,6 +34,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
 )
 
 // maxBody is the limit of the real server, 3 MB.
@@ -67,6 +68,7 @@ const (
 
 // newAPI installs the handlers of all resources.
 func newAPI() (*api, error) {
+	capabilities.Setup(true, 0) // privileged containers are allowed, as by --allow-privileged of the control plane
 	a := &api{
 		container: newContainer(),
 		builtin:   map[string]bool{"core": true},
