@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/all"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 )
@@ -21,6 +23,7 @@ type apiserverFlags struct {
 	port          int
 	crds          string
 	state, from   string
+	controllers   []string
 }
 
 func newAPIServer() *cobra.Command {
@@ -29,9 +32,9 @@ func newAPIServer() *cobra.Command {
 		Use:   "apiserver",
 		Short: "Run an API server in memory on this machine",
 		Long: `Run an API server in memory in the foreground. Defaults, validation, patches and
-apply are those of Kubernetes; there is no etcd and there are no controllers, so
-that Deployments make no Pods. It speaks plain HTTP on the loopback address, and
-everybody on this machine is its administrator.
+apply are those of Kubernetes; there is no etcd. Small controllers play those of
+a cluster, its scheduler and its kubelets. No container ever runs. It speaks plain
+HTTP on the loopback address, and everybody on this machine is its administrator.
 
 Its state is gone when it stops, unless --state names a file for it: YAML that can
 be read and edited. The server goes on from that file, saves it every 30 seconds if
@@ -54,11 +57,16 @@ to use a program built elsewhere.`,
   flyball apiserver --crds config/crd
 
   # go on tomorrow
-  flyball apiserver --state cluster.yaml`,
+  flyball apiserver --state cluster.yaml
+
+  # as a bare API server, and with all controllers but one
+  flyball apiserver --controllers=
+  flyball apiserver --controllers='*,-scheduler'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			plane := controlplaneFlags{port: f.port, kubeconfigOut: f.kubeconfigOut}
+			_, unknown := control.Choose(all.Controllers, f.controllers)
 			_, unusable := stateFile(f.state).check()
-			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unusable)
+			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, unusable)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -70,6 +78,7 @@ to use a program built elsewhere.`,
 	fs.StringVar(&f.crds, "crds", "", "define the custom resources of this `DIR` or file")
 	fs.StringVar(&f.state, "state", "", "go on from the state in this `FILE`, if there is one, and save it there")
 	fs.StringVar(&f.from, "from", "", "begin with the state or recorded cluster in this `FILE`, unless --state has one")
+	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` with commas, * for all, -NAME for all but it")
 	return cmd
 }
 
@@ -84,7 +93,7 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	} else if exists {
 		begin = f.state
 	}
-	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Progress: errOut})
+	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, Progress: errOut})
 	if err != nil {
 		return unlessAsked(ctx, err)
 	}

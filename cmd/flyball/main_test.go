@@ -85,6 +85,7 @@ func TestExitStatus(t *testing.T) {
 		{"apiserver now", 2},
 		{"apiserver --state /nowhere/at/all", 2},
 		{"apiserver --state /", 2},
+		{"apiserver --controllers deploymint", 2},
 		{"rbac", 2},
 		{"rbac --with telepathy", 2},
 		{"rbac --with leases --check", 2},

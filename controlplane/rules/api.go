@@ -34,6 +34,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
 )
 
 // maxBody is the limit of the real server, 3 MB.
@@ -67,6 +68,7 @@ const (
 
 // newAPI installs the handlers of all resources.
 func newAPI() (*api, error) {
+	capabilities.Setup(true, 0) // privileged containers are allowed, as by --allow-privileged of the control plane
 	a := &api{
 		container: newContainer(),
 		builtin:   map[string]bool{"core": true},
@@ -237,6 +239,8 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, name str
 // route returns the handler of a path.
 func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 	switch below := strings.HasPrefix(info.Path, "/apis"); {
+	case info.Path == hashPath && c.req.User == "": // not of a client
+		return http.HandlerFunc(templateHash), nil
 	case info.Path == openAPIPath || strings.HasPrefix(info.Path, openAPIPath+"/"):
 		d, err := a.custom.documents(c, a.groups)
 		if err != nil {

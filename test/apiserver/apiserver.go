@@ -34,6 +34,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/all"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
@@ -64,6 +66,10 @@ type Options struct {
 	// its clients work inside a bubble of testing/synctest, if TestMain runs the tests by [Wrap]. Time does not
 	// go on while the server is busy.
 	InMemory bool
+	// Controllers names the controllers that run, as the flag --controllers of kube-controller-manager does: "*"
+	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
+	// nil means none. See DIFFERENCES.md for what they do.
+	Controllers []string
 	// Progress receives lines about the build of the rules, and about State. nil means standard error.
 	Progress io.Writer
 }
@@ -113,6 +119,10 @@ func Start(t testing.TB, o Options) *Server {
 // New starts a server with a state of its own, without a test. The context bounds the build of the rules.
 // Close ends the server.
 func New(ctx context.Context, o Options) (*Server, error) {
+	chosen, err := control.Choose(all.Controllers, o.Controllers)
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: Options.Controllers: %w", err)
+	}
 	ask, err := rulesFor(ctx, o.Progress)
 	if err != nil {
 		return nil, err
@@ -130,12 +140,18 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := define(handler, o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
+	if len(chosen) > 0 {
+		if err := handler.Control(control.NewSet(chosen, control.Options{})); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+	}
 	s := &Server{web: handler, core: options, now: now}
 	var listener net.Listener
 	if o.InMemory {
 		p := newPipes()
 		listener, s.url, s.dial = p, "http://localhost", p.dial // no proxy of the environment is for localhost
 	} else if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port)); err != nil {
+		handler.Close()
 		return nil, fmt.Errorf("apiserver: %w", err)
 	} else {
 		s.url = "http://" + listener.Addr().String()
@@ -168,6 +184,10 @@ func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
 // Restore makes the state what it was, as a restored backup of etcd does: versions go back, too. All watches
 // end.
 func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
+
+// Settle waits until the controllers have done all that is due. What they do at a later time, such as the retry of a
+// failed request, it does not wait for. The error is the cause of the end of ctx.
+func (s *Server) Settle(ctx context.Context) error { return s.web.Settle(ctx) }
 
 // Compact forgets the history. Watches and continued lists of older versions get 410.
 func (s *Server) Compact() { s.web.Compact() }

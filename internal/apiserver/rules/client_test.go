@@ -193,7 +193,7 @@ func TestFramesThatAreCut(t *testing.T) {
 	}
 }
 
-// The program and its client are in two modules. What passes between them is one file.
+// The program and its client are in two modules. What passes between them is the same two files.
 func TestProtocolIsThatOfTheProgram(t *testing.T) {
 	read := func(name, pkg string) string {
 		text, err := os.ReadFile(name)
@@ -202,7 +202,9 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 		}
 		return strings.Replace(string(text), "package "+pkg+"\n", "", 1)
 	}
-	if read("protocol.go", "rules") != read("../../../controlplane/rules/protocol.go", "main") {
-		t.Error("protocol.go and controlplane/rules/protocol.go differ in more than their package")
+	for _, name := range []string{"protocol.go", "message.go"} {
+		if read(name, "rules") != read("../../../controlplane/rules/"+name, "main") {
+			t.Errorf("%s and controlplane/rules/%s differ in more than their package", name, name)
+		}
 	}
 }
