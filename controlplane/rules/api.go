@@ -150,6 +150,9 @@ func (a *api) install(g group, v groupVersion, admit admissionChain, converter *
 
 // answer answers one request.
 func (a *api) answer(req *Request) *Answer {
+	if req.Method == methodProtocol {
+		return &Answer{Code: http.StatusOK, Body: []byte(Protocol())}
+	}
 	c := newCall(req)
 	w := &response{header: http.Header{}}
 	var warnings warnings

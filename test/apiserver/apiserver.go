@@ -246,7 +246,15 @@ func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error)
 			shared.err = err
 			return nil, err
 		}
-		shared.client = rules.New(binary)
+		client := rules.New(binary)
+		if os.Getenv(plane.RulesEnv) != "" {
+			if err := client.Check(); err != nil {
+				client.Close()
+				shared.err = fmt.Errorf("apiserver: the rules program %s, which %s names: %w", binary, plane.RulesEnv, err)
+				return nil, shared.err
+			}
+		}
+		shared.client = client
 	}
 	return shared.client, shared.err
 }

@@ -33,6 +33,9 @@ func (s *Server) Import(r io.Reader) error {
 	return nil
 }
 
+// Version returns the resourceVersion of the state: that of the last write.
+func (s *Snapshot) Version() uint64 { return s.state.View().Version() }
+
 // fill gives a new state its first objects: those of a file, or those of every cluster.
 func fill(into *core.State, begin *core.Beginning, file string, now time.Time, progress io.Writer) error {
 	if file == "" {

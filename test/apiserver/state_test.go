@@ -193,6 +193,12 @@ func TestOptionsState(t *testing.T) {
 	if d := cmp.Diff(export(t, one), export(t, two)); d != "" {
 		t.Error(d)
 	}
+	// Definitions of a folder are merged into those of the file.
+	crds := folder(t, map[string]string{"crd.yaml": strings.Replace(toyCRD, "default: blue", "default: green", 1)})
+	three := apiserver.Start(t, apiserver.Options{State: filepath.Join(dir, "state.yaml"), CRDs: crds})
+	if code, text := ask(t, three, "POST", "/apis/example.com/v1/namespaces/shop/toys", `{"apiVersion":"example.com/v1","kind":"Toy","metadata":{"name":"b"},"spec":{}}`); code != 201 || !strings.Contains(text, "green") {
+		t.Errorf("%d %s", code, text)
+	}
 	for _, name := range []string{"none", "empty"} {
 		if _, err := apiserver.New(t.Context(), apiserver.Options{State: filepath.Join(dir, name)}); err == nil || strings.Count(err.Error(), name) != 1 {
 			t.Errorf("%s: %v, want an error that names the file once", name, err)
