@@ -33,6 +33,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
 )
 
 // maxBody is the limit of the real server, 3 MB.
@@ -67,6 +68,7 @@ const (
 
 // newAPI installs the handlers of all resources.
 func newAPI() (*api, error) {
+	capabilities.Setup(true, 0) // privileged containers are allowed, as by --allow-privileged of the control plane
 	a := &api{
 		container: newContainer(),
 		builtin:   map[string]bool{"core": true},
@@ -148,10 +150,13 @@ func (a *api) install(g group, v groupVersion, admit admissionChain, converter *
 
 // answer answers one request.
 func (a *api) answer(req *Request) *Answer {
+	if req.Method == methodProtocol {
+		return &Answer{Code: http.StatusOK, Body: []byte(Protocol())}
+	}
 	c := newCall(req)
 	w := &response{header: http.Header{}}
 	var warnings warnings
-	r, err := http.NewRequest(req.Method, req.URL, bytes.NewReader(req.Body))
+	r, err := httpRequest(c)
 	if err == nil {
 		err = a.serve(w, r, c, &warnings)
 	}
@@ -209,6 +214,9 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	if err := a.dispatch(w, r, c, userOf(c.req), recorder); err != nil {
 		return err
 	}
+	if c.restores() {
+		return nil
+	}
 	return a.define(c)
 }
 
@@ -243,6 +251,8 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, who user
 // route returns the handler of a path.
 func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 	switch below := strings.HasPrefix(info.Path, "/apis"); {
+	case info.Path == hashPath && c.req.User == "": // not of a client
+		return http.HandlerFunc(templateHash), nil
 	case info.Path == openAPIPath || strings.HasPrefix(info.Path, openAPIPath+"/"):
 		d, err := a.custom.documents(c, a.groups)
 		if err != nil {

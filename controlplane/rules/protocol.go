@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A frame is its length, the number of the request, and a message as JSON. Numbers are big-endian.
-// Bodies and objects are strings of bytes in the message, in base64 where they are not JSON.
+// A frame is its length, the number of the request, and a message. Both numbers are big-endian. A message is the
+// fields of its struct, in order: see [AppendMessage].
 const (
 	frameHeader = 4 + 8
 	maxFrame    = 1 << 30
@@ -125,14 +125,14 @@ type List struct {
 
 // WriteFrame writes one message.
 func WriteFrame(w io.Writer, id uint64, message any) error {
-	text, err := json.Marshal(message)
+	frame := make([]byte, frameHeader, 4096)
+	binary.BigEndian.PutUint64(frame[4:], id)
+	frame, err := AppendMessage(frame, message)
 	if err != nil {
 		return err
 	}
-	frame := make([]byte, 0, frameHeader+len(text))
-	frame = binary.BigEndian.AppendUint32(frame, uint32(8+len(text)))
-	frame = binary.BigEndian.AppendUint64(frame, id)
-	_, err = w.Write(append(frame, text...))
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	_, err = w.Write(frame)
 	return err
 }
 
@@ -150,5 +150,5 @@ func ReadFrame(r io.Reader, message any) (id uint64, err error) {
 	if _, err := io.ReadFull(r, text); err != nil {
 		return 0, io.ErrUnexpectedEOF
 	}
-	return binary.BigEndian.Uint64(head[4:]), json.Unmarshal(text, message)
+	return binary.BigEndian.Uint64(head[4:]), ParseMessage(text, message)
 }

@@ -19,6 +19,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/all"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/pki"
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
@@ -43,6 +46,10 @@ type Options struct {
 	// CRDs names a file of custom resource definitions, a folder of such files, or a pattern as of
 	// [filepath.Glob]. Of a folder the files in its subfolder bases count, too. Other objects are left out.
 	CRDs string
+	// State names a file that the server starts from: one of [Server.Export], or a recorded cluster as "flyball
+	// weigh" reads it. Of such a cluster the kinds are left out that the server does not have, and Progress says
+	// which. Empty means the objects of every new cluster.
+	State string
 	// Now tells the time. nil means the clock.
 	Now func() time.Time
 	// Seed decides on uids and generated names. Servers of one seed that get the same requests choose the
@@ -67,7 +74,11 @@ type Options struct {
 	// its clients work inside a bubble of testing/synctest, if TestMain runs the tests by [Wrap]. Time does not
 	// go on while the server is busy.
 	InMemory bool
-	// Progress receives lines about the build of the rules. nil means standard error.
+	// Controllers names the controllers that run, as the flag --controllers of kube-controller-manager does: "*"
+	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
+	// nil means none. See DIFFERENCES.md for what they do.
+	Controllers []string
+	// Progress receives lines about the build of the rules, and about State. nil means standard error.
 	Progress io.Writer
 }
 
@@ -76,6 +87,8 @@ type Server struct {
 	t        testing.TB     // nil: of New
 	pki      *pki.Authority // nil: without TLS
 	web      *web.Server
+	core     core.Options
+	now      func() time.Time
 	http     *http.Server
 	requests requests // with TLS
 	url      string
@@ -116,6 +129,10 @@ func Start(t testing.TB, o Options) *Server {
 // New starts a server with a state of its own, without a test. The context bounds the build of the rules.
 // Close ends the server.
 func New(ctx context.Context, o Options) (*Server, error) {
+	chosen, err := control.Choose(all.Controllers, o.Controllers)
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: Options.Controllers: %w", err)
+	}
 	ask, err := rulesFor(ctx, o.Progress)
 	if err != nil {
 		return nil, err
@@ -129,18 +146,27 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := core.New(core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody()})
-	state.Begin(now(), begin)
+	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody()}
+	state := core.New(options)
+	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
+		return nil, err
+	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks})
 	if err := define(handler, o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	s := &Server{web: handler}
+	if len(chosen) > 0 {
+		if err := handler.Control(control.NewSet(chosen, control.Options{})); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+	}
+	s := &Server{web: handler, core: options, now: now}
 	var listener net.Listener
 	if o.InMemory {
 		p := newPipes()
 		listener, s.url, s.dial = p, "http://localhost", p.dial // no proxy of the environment is for localhost
 	} else if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port)); err != nil {
+		handler.Close()
 		return nil, fmt.Errorf("apiserver: %w", err)
 	} else {
 		s.url = "http://" + listener.Addr().String()
@@ -162,6 +188,10 @@ func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
 // Restore makes the state what it was, as a restored backup of etcd does: versions go back, too. All watches
 // end.
 func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
+
+// Settle waits until the controllers have done all that is due. What they do at a later time, such as the retry of a
+// failed request, it does not wait for. The error is the cause of the end of ctx.
+func (s *Server) Settle(ctx context.Context) error { return s.web.Settle(ctx) }
 
 // Compact forgets the history. Watches and continued lists of older versions get 410.
 func (s *Server) Compact() { s.web.Compact() }
@@ -205,7 +235,15 @@ func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error)
 			shared.err = err
 			return nil, err
 		}
-		shared.client = rules.New(binary)
+		client := rules.New(binary)
+		if os.Getenv(plane.RulesEnv) != "" {
+			if err := client.Check(); err != nil {
+				client.Close()
+				shared.err = fmt.Errorf("apiserver: the rules program %s, which %s names: %w", binary, plane.RulesEnv, err)
+				return nil, shared.err
+			}
+		}
+		shared.client = client
 	}
 	return shared.client, shared.err
 }

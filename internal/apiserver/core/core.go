@@ -12,6 +12,7 @@ package core
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -155,7 +156,19 @@ func (s *State) Restore(snap *Snapshot) {
 }
 
 // Compact forgets all changes: older versions can be neither listed nor watched from then on.
-func (s *State) Compact() { s.log, s.compacted = nil, s.version }
+func (s *State) Compact() { s.CompactTo(s.version) }
+
+// CompactTo forgets the changes up to a version, which itself can still be listed.
+func (s *State) CompactTo(version uint64) {
+	n, _ := slices.BinarySearchFunc(s.log, version+1, byVersion)
+	s.log, s.compacted = s.log[n:], max(s.compacted, min(version, s.version))
+}
+
+// Compacted returns the oldest version that can be listed.
+func (v View) Compacted() uint64 { return v.compacted }
+
+// byVersion finds changes in a log.
+func byVersion(c Change, version uint64) int { return cmp.Compare(c.Version, version) }
 
 // forget drops changes that are too old, or too many.
 func (s *State) forget(now time.Time) {

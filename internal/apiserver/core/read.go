@@ -144,7 +144,7 @@ func (t token) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseToken reads a continue token. Its start begins with a slash. An error says what is not valid of it.
+// parseToken reads a continue token. Its start goes on from the prefix of a list. An error says what is not valid of it.
 func parseToken(text string) (token, error) {
 	var t token
 	raw, err := base64.RawURLEncoding.DecodeString(text)
@@ -154,19 +154,18 @@ func parseToken(text string) (token, error) {
 	if err != nil {
 		return t, fmt.Errorf(": %w", err)
 	}
-	if !strings.HasPrefix(t.Start, "/") {
-		t.Start = "/" + t.Start
-	}
+	start := "/" + strings.TrimPrefix(t.Start, "/")
 	switch {
 	case t.APIVersion != tokenVersion:
 		return t, fmt.Errorf(": server does not recognize this encoded version %s", t.APIVersion)
 	case t.Version == 0:
 		return t, fmt.Errorf(": incorrect encoded start resourceVersion (version %s)", tokenVersion)
-	case t.Start == "/":
+	case t.Start == "":
 		return t, fmt.Errorf(": encoded start key empty (version %s)", tokenVersion)
-	case path.Clean(t.Start) != t.Start:
+	case path.Clean(start) != start:
 		return t, fmt.Errorf(": %s", t.Start)
 	}
+	t.Start = start[1:]
 	return t, nil
 }
 
@@ -188,7 +187,10 @@ func (v View) page(l *rules.List) (page, error) {
 		if err != nil {
 			return page{}, badRequest("invalid continue token: continue key is not valid" + err.Error())
 		}
-		start += t.Start[1:]
+		if l.Version != "" && l.Version != "0" {
+			return page{}, badRequest("specifying resource version is not allowed when using continue")
+		}
+		start += t.Start
 		if t.Version > 0 {
 			asked, exact = uint64(t.Version), true
 		}

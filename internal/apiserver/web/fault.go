@@ -130,19 +130,26 @@ func (s *Server) ConnState(c net.Conn, state http.ConnState) {
 }
 
 // Advance moves the clock of the server.
-func (s *Server) Advance(d time.Duration) { s.offset.Add(int64(d)) }
+func (s *Server) Advance(d time.Duration) {
+	s.offset.Add(int64(d))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake() // controllers look at the clock
+}
 
 // time is the time by the clock of the server.
 func (s *Server) time() time.Time { return s.opts.Now().Add(time.Duration(s.offset.Load())) }
 
 // plan returns what becomes of a request.
-func (s *Server) plan(req core.Request) faults.Plan {
+func (s *Server) plan(req core.Request) faults.Plan { return s.decide(described(req)) }
+
+func (s *Server) decide(q faults.Request) faults.Plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.faults.Empty() {
 		return faults.Plan{CutAt: -1}
 	}
-	p := s.faults.Decide(described(req))
+	p := s.faults.Decide(q)
 	if len(p.Rules) > 0 {
 		close(s.hit)
 		s.hit = make(chan struct{})

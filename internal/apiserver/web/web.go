@@ -54,6 +54,8 @@ type Server struct {
 
 	offset atomic.Int64 // of the clock
 	closed chan struct{}
+
+	controllers *controllers // nil if there are none
 }
 
 // New returns a server of a state, which belongs to the server from then on.
@@ -85,8 +87,15 @@ var (
 	errClosed    = errors.New("the server is closed")
 )
 
-// Close ends all watches. Handlers return soon after.
+// Close ends all watches, and the controllers. Handlers return soon after.
 func (s *Server) Close() {
+	s.close()
+	if s.controllers != nil {
+		<-s.controllers.done
+	}
+}
+
+func (s *Server) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
