@@ -59,8 +59,8 @@ type Options struct {
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
-	// RBAC lets users do only what roles allow, as a real server does: there are its roles and bindings at the
-	// start, whoever shows no certificate and no token is system:anonymous, and RESTConfig is that of an
+	// RBAC lets users do only what roles allow, as a real server does. Its roles and bindings are there at the
+	// start. Whoever shows no certificate and no token is system:anonymous. RESTConfig is that of an
 	// administrator. It implies TLS.
 	RBAC bool
 	// TLS serves HTTPS and HTTP/2. Clients show who they are by a certificate, or a token of a service account;
