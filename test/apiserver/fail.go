@@ -26,6 +26,8 @@ func (e Effect) String() string { return e.effect.String() }
 // or * for all. An apply is a patch, too. A resource has its subresource with it, as "deployments/status", and
 // may have its group, as "deployments.apps". "deployments/*" is the resource with all its subresources, and "*"
 // is every request. What begins with a slash is a path, as "/apis/*".
+//
+// A rule is about requests of the server's own controllers only if it says so, by [Rule.From] or [Rule.By].
 func On(verbs, resource string) Rule { return Rule{faults.On(verbs, resource)} }
 
 // In keeps to a namespace. It may be a pattern, as of [path.Match].

@@ -21,6 +21,9 @@ type Request struct {
 	Path                         string
 	Params                       url.Values
 	UserAgent, User              string
+	// Controller is whether a controller of the server makes the request. Rules are about such requests only
+	// if they name a user or a user agent.
+	Controller bool
 }
 
 // Rule says which requests something happens to. Empty fields match everything.
@@ -120,7 +123,7 @@ func (r Rule) String() string {
 
 // Match reports whether a rule is about a request, whatever came before it.
 func (r Rule) Match(q Request) bool {
-	return r.matchVerb(q.Verb) && r.matchResource(q) &&
+	return (!q.Controller || r.UserAgent != "" || r.User != "") && r.matchVerb(q.Verb) && r.matchResource(q) &&
 		glob(r.Namespace, q.Namespace) && glob(r.Name, q.Name) &&
 		strings.HasPrefix(q.UserAgent, r.UserAgent) && (r.User == "" || r.User == q.User) &&
 		!slices.ContainsFunc(r.Params, func(p string) bool { return !hasParam(q.Params, p) })

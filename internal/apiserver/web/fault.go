@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -105,6 +106,9 @@ func (s *Server) Restart() {
 // cut closes all connections without a word. The caller holds the lock.
 func (s *Server) cut() {
 	for c := range s.conns {
+		if t, ok := c.(*tls.Conn); ok {
+			c = t.NetConn()
+		}
 		if t, ok := c.(*net.TCPConn); ok {
 			_ = t.SetLinger(0) // a reset
 		}
@@ -126,19 +130,26 @@ func (s *Server) ConnState(c net.Conn, state http.ConnState) {
 }
 
 // Advance moves the clock of the server.
-func (s *Server) Advance(d time.Duration) { s.offset.Add(int64(d)) }
+func (s *Server) Advance(d time.Duration) {
+	s.offset.Add(int64(d))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake() // controllers look at the clock
+}
 
 // time is the time by the clock of the server.
 func (s *Server) time() time.Time { return s.opts.Now().Add(time.Duration(s.offset.Load())) }
 
 // plan returns what becomes of a request.
-func (s *Server) plan(req core.Request) faults.Plan {
+func (s *Server) plan(req core.Request) faults.Plan { return s.decide(described(req)) }
+
+func (s *Server) decide(q faults.Request) faults.Plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.faults.Empty() {
 		return faults.Plan{CutAt: -1}
 	}
-	p := s.faults.Decide(described(req))
+	p := s.faults.Decide(q)
 	if len(p.Rules) > 0 {
 		close(s.hit)
 		s.hit = make(chan struct{})
@@ -212,6 +223,9 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 	var answer core.Answer
 	if p.Stale > 0 {
 		view, _, _ := s.now()
+		if refused := view.Authorize(s.time(), req); refused != nil {
+			return *refused
+		}
 		answer = view.Before(p.Stale).Read(s.time(), req)
 	} else {
 		answer = s.Step(req)

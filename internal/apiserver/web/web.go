@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +54,8 @@ type Server struct {
 
 	offset atomic.Int64 // of the clock
 	closed chan struct{}
+
+	controllers *controllers // nil if there are none
 }
 
 // New returns a server of a state, which belongs to the server from then on.
@@ -86,8 +87,15 @@ var (
 	errClosed    = errors.New("the server is closed")
 )
 
-// Close ends all watches. Handlers return soon after.
+// Close ends all watches, and the controllers. Handlers return soon after.
 func (s *Server) Close() {
+	s.close()
+	if s.controllers != nil {
+		<-s.controllers.done
+	}
+}
+
+func (s *Server) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -100,11 +108,6 @@ func (s *Server) Close() {
 
 // Step answers one request. An answer with a watch is for the one who asked.
 func (s *Server) Step(req core.Request) core.Answer {
-	path, _, _ := strings.Cut(req.URL, "?")
-	switch path {
-	case "/healthz", "/livez", "/readyz":
-		return core.Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
-	}
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		view, _, _ := s.now()
 		return view.Read(s.time(), req)
@@ -172,11 +175,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	req := core.Request{
 		Method: r.Method, URL: r.URL.RequestURI(), ContentType: r.Header.Get("Content-Type"), Accept: r.Header.Get("Accept"),
-		UserAgent: r.UserAgent(), User: "admin", Groups: []string{"system:masters", "system:authenticated"}, Body: body,
+		UserAgent: r.UserAgent(), Body: body,
+	}
+	header := w.Header()
+	if core.SpaceBeforeToken(r.Header.Get("Authorization")) {
+		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
+	}
+	view, _, _ := s.now()
+	req, refused := view.Identify(s.time(), req, credentials(r))
+	if refused != nil {
+		header.Set("Content-Type", refused.ContentType)
+		w.WriteHeader(refused.Code)
+		_, _ = w.Write(refused.Body) // a client that has gone needs no answer
+		return
 	}
 	plan := s.plan(req)
 	answer := s.answer(r.Context(), req, plan)
-	header := w.Header()
 	for _, text := range answer.Warnings {
 		header.Add("Warning", `299 - `+quoted(text))
 	}

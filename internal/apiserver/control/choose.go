@@ -1,0 +1,55 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Options is what controllers are told at their start.
+type Options struct {
+	// CA has the certificates of the authority of the server, as PEM.
+	CA string
+}
+
+// Known is a controller that can be chosen by its name or by its short name.
+type Known struct {
+	Name, Short string
+	New         func(Options) Controller
+}
+
+func (k Known) is(name string) bool { return name == k.Name || name == k.Short }
+
+// Choose returns the controllers that names choose, in the order in which they are known. The names are those of
+// the flag --controllers of kube-controller-manager: "*" is all, "name" is one, and "-name" is all but it, if "*"
+// is there, too.
+func Choose(known []Known, names []string) ([]Known, error) {
+	all := slices.Contains(names, "*")
+	for _, name := range names {
+		plain := strings.TrimPrefix(name, "-")
+		if name != "*" && !slices.ContainsFunc(known, func(k Known) bool { return k.is(plain) }) {
+			var valid []string
+			for _, k := range known {
+				valid = append(valid, k.Short)
+			}
+			return nil, fmt.Errorf("there is no controller %q; there are *, %s", plain, strings.Join(valid, ", "))
+		}
+	}
+	var out []Known
+	for _, k := range known {
+		chosen := all
+		for _, name := range names {
+			switch plain, without := strings.CutPrefix(name, "-"); {
+			case !k.is(plain):
+			case without:
+				chosen = false
+			default:
+				chosen = true
+			}
+		}
+		if chosen {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}

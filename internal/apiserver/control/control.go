@@ -1,0 +1,109 @@
+// Package control runs the controllers of an API server in memory as steps. A controller has no goroutine, no
+// clock and no randomness: it is told of changes, reads a view, and returns the requests that it makes.
+//
+//	core.View, changes ──▶ Set.Step ──▶ State: objects by owner and uid, decoded once
+//	                          │              │
+//	                          ▼              ▼
+//	                       Controller.Step, one after the other ──▶ requests, and when to look again
+//	                          ▲                                          │
+//	                     Set.Answer ◀── core.State.Step ◀────────────────┘
+//
+// Whoever has a state makes the requests and steps the set again, until there are none and nothing is due. With
+// the same requests of clients at the same times the writes are the same.
+//
+// [Keyed] is a controller that looks at one object after the other, as most do.
+package control
+
+import (
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+)
+
+// Controller is one controller. It is for one goroutine.
+type Controller interface {
+	// Name is the name by which kube-controller-manager knows it, such as "deployment-controller".
+	Name() string
+	// Step is told of what has changed since the last step; of the first one, that all objects are new. It
+	// returns requests, and when it wants a step without a change; the zero time if never.
+	Step(now time.Time, s *State, changes []Change) (requests []Request, due time.Time)
+	// Answer is told what became of a request.
+	Answer(now time.Time, r Request, a core.Answer)
+}
+
+// Request is a request of a controller.
+type Request struct {
+	core.Request
+	// Key is the key of the object because of which it is made, if there is one.
+	Key string
+
+	controller int // its place in the set
+}
+
+// Set is the controllers of a server. It is for one goroutine.
+type Set struct {
+	options     Options
+	known       []Known
+	controllers []Controller
+	state       *State
+	seen        uint64             // the version of the last step
+	failed      map[failedKey]bool // in this round
+}
+
+// failedKey is a key of one controller.
+type failedKey struct {
+	controller int
+	key        string
+}
+
+// NewSet returns a set of controllers that know nothing yet.
+func NewSet(known []Known, o Options) *Set { return &Set{known: known, options: o} }
+
+// Reset makes the controllers forget everything. The next step begins anew.
+func (s *Set) Reset() { s.controllers, s.state, s.seen = nil, nil, 0 }
+
+// Step steps all controllers, each with the same view. The caller makes the requests in their order, tells
+// [Set.Answer] of each, and steps again. Due is when to step if nothing changes; zero if never.
+func (s *Set) Step(now time.Time, v core.View) (requests []Request, due time.Time) {
+	s.failed = map[failedKey]bool{}
+	log, known := v.Changes(s.seen)
+	if !known || s.state == nil {
+		s.Reset()
+		s.state, log = newState(), nil
+		for _, k := range s.known {
+			s.controllers = append(s.controllers, k.New(s.options))
+		}
+		for o := range v.All("/") {
+			log = append(log, core.Change{Version: o.Version, Object: o})
+		}
+	}
+	s.seen = v.Version()
+	changes := s.state.learn(v, log)
+	for i, c := range s.controllers {
+		made, at := c.Step(now, s.state, changes)
+		for _, r := range made {
+			r.controller = i
+			requests = append(requests, r)
+		}
+		if !at.IsZero() && (due.IsZero() || at.Before(due)) {
+			due = at
+		}
+	}
+	return requests, due
+}
+
+// Void reports whether a request is not to be made: an earlier one of the same object has failed.
+func (s *Set) Void(r Request) bool { return r.Key != "" && s.failed[failedKey{r.controller, r.Key}] }
+
+// Answer tells the controller of a request what became of it.
+func (s *Set) Answer(now time.Time, r Request, a core.Answer) {
+	if Failed(r.Request, a) {
+		s.failed[failedKey{r.controller, r.Key}] = true
+	}
+	s.controllers[r.controller].Answer(now, r, a)
+}
+
+// Failed reports whether a request did not do what it was made for. The deletion of what is gone has.
+func Failed(r core.Request, a core.Answer) bool {
+	return a.Code >= 300 && !(r.Method == "DELETE" && a.Code == 404) || a.Code == 0
+}

@@ -1,0 +1,101 @@
+package control
+
+import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+)
+
+// Keyed is a controller that reconciles one key after the other. Keys wait in the order in which they were
+// added. A key whose request has failed is reconciled again after a delay that doubles each time.
+type Keyed struct {
+	// Title is the name of the controller.
+	Title string
+	// Map adds the keys that a change is about.
+	Map func(s *State, c Change, add func(key string))
+	// Reconcile returns requests for a key, in the order in which they are made. The first that fails ends
+	// them. A key that asks for nothing is done until a change adds it again, or until the time At.
+	Reconcile func(now time.Time, s *State, key string) Result
+	// Failed returns requests that are made because another one has failed. It may be nil.
+	Failed func(now time.Time, s *State, key string, r core.Request, status *metav1.Status) []core.Request
+
+	queue    queue
+	attempts map[string]int // how often requests of a key have failed in a row
+	failures []failure
+}
+
+// Result is what comes of a key.
+type Result struct {
+	Requests []core.Request
+	// At is when to reconcile the key again; zero if nobody needs to.
+	At time.Time
+}
+
+// failure is one request that has failed.
+type failure struct {
+	request Request
+	status  *metav1.Status
+}
+
+// Delays after failed requests.
+const (
+	firstDelay = 5 * time.Millisecond
+	lastDelay  = 1000 * time.Second
+)
+
+// Name is the title.
+func (k *Keyed) Name() string { return k.Title }
+
+// Step reconciles all keys that changes have added, and those whose time has come.
+func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Request, due time.Time) {
+	for _, c := range changes {
+		k.Map(s, c, k.queue.add)
+	}
+	for _, f := range k.failures {
+		for _, r := range k.Failed(now, s, f.request.Key, f.request.Request, f.status) {
+			requests = append(requests, Request{Request: r, Key: f.request.Key})
+		}
+	}
+	k.failures = nil
+	for key := range k.queue.ready(now) {
+		result := k.Reconcile(now, s, key)
+		for _, r := range result.Requests {
+			requests = append(requests, Request{Request: r, Key: key})
+		}
+		if len(result.Requests) == 0 {
+			delete(k.attempts, key)
+		}
+		if !result.At.IsZero() {
+			k.queue.at(key, result.At)
+		}
+	}
+	return requests, k.queue.due()
+}
+
+// Answer delays a key whose request has failed.
+func (k *Keyed) Answer(now time.Time, r Request, a core.Answer) {
+	if !Failed(r.Request, a) {
+		return
+	}
+	if k.Failed != nil {
+		k.failures = append(k.failures, failure{r, statusOf(a)})
+	}
+	if k.attempts == nil {
+		k.attempts = map[string]int{}
+	}
+	n := min(k.attempts[r.Key], 30)
+	k.attempts[r.Key]++
+	k.queue.at(r.Key, now.Add(min(firstDelay<<n, lastDelay)))
+}
+
+// statusOf returns the error of an answer. One without a status, as of a connection that was cut, is empty.
+func statusOf(a core.Answer) *metav1.Status {
+	s := &metav1.Status{Code: int32(a.Code)}
+	if json.Unmarshal(a.Body, s) != nil {
+		s.Message = string(a.Body)
+	}
+	return s
+}

@@ -1,0 +1,204 @@
+package control
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/decode"
+)
+
+// Meta is what every controller may want to know of an object. It never changes.
+type Meta struct {
+	Name              string                  `json:"name"`
+	Namespace         string                  `json:"namespace"`
+	UID               types.UID               `json:"uid"`
+	DeletionTimestamp *metav1.Time            `json:"deletionTimestamp"`
+	Finalizers        []string                `json:"finalizers"`
+	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
+	Labels            map[string]string       `json:"labels"`
+}
+
+// Controller returns the reference to the controller of the object; nil if it has none.
+func (m *Meta) Controller() *metav1.OwnerReference {
+	for i := range m.OwnerReferences {
+		if o := &m.OwnerReferences[i]; o.Controller != nil && *o.Controller {
+			return o
+		}
+	}
+	return nil
+}
+
+// Change is one change of an object. Was is nil if it is new, Is if it is gone.
+type Change struct {
+	Key     string
+	Was, Is *Meta
+}
+
+// Metas returns the states of the object before and after the change, as far as there are any.
+func (c Change) Metas() iter.Seq[*Meta] {
+	return func(yield func(*Meta) bool) {
+		if c.Was != nil && !yield(c.Was) {
+			return
+		}
+		if c.Is != nil {
+			yield(c.Is)
+		}
+	}
+}
+
+// In reports whether the change is of an object of a kind.
+func (c Change) In(k Kind) bool { return strings.HasPrefix(c.Key, k.prefix) }
+
+// State is a view as controllers see it, with indexes. It is for one goroutine, and valid until the next step.
+type State struct {
+	core.View
+
+	entries map[string]*entry
+	uids    map[types.UID]string          // keys
+	owned   map[types.UID]map[string]bool // by the uid of any owner: keys
+	orphans map[string]map[string]bool    // by collection and namespace: keys of what has no controller
+}
+
+// entry is what is known of one object.
+type entry struct {
+	object *core.Object
+	meta   *Meta
+	typed  any // what Get has decoded
+}
+
+func newState() *State {
+	return &State{entries: map[string]*entry{}, uids: map[types.UID]string{}, owned: map[types.UID]map[string]bool{}, orphans: map[string]map[string]bool{}}
+}
+
+// learn takes in what has changed up to a view.
+func (s *State) learn(v core.View, log []core.Change) []Change {
+	s.View = v
+	out := make([]Change, 0, len(log))
+	for _, c := range log {
+		key := c.Object.Key
+		change := Change{Key: key}
+		if old := s.entries[key]; old != nil {
+			change.Was = old.meta
+			s.forget(key, old)
+		}
+		if !c.Deleted {
+			e := &entry{object: c.Object, meta: metaOf(c.Object)}
+			change.Is = e.meta
+			s.add(key, e)
+		}
+		if change.Was != nil || change.Is != nil {
+			out = append(out, change)
+		}
+	}
+	return out
+}
+
+func metaOf(o *core.Object) *Meta {
+	var m struct {
+		Metadata Meta `json:"metadata"`
+	}
+	mustDecode(o, &m)
+	return &m.Metadata
+}
+
+// mustDecode decodes an object. Rules have written it, so it fits its type.
+func mustDecode(o *core.Object, into any) {
+	if err := decode.JSON(o.JSON, into); err != nil {
+		panic(fmt.Sprintf("the stored object %s does not fit %T: %v", o.Key, into, err))
+	}
+}
+
+func (s *State) add(key string, e *entry) {
+	s.entries[key] = e
+	s.uids[e.meta.UID] = key
+	for _, o := range e.meta.OwnerReferences {
+		put(s.owned, o.UID, key)
+	}
+	if e.meta.Controller() == nil {
+		put(s.orphans, parent(key), key)
+	}
+}
+
+func (s *State) forget(key string, e *entry) {
+	delete(s.entries, key)
+	if s.uids[e.meta.UID] == key {
+		delete(s.uids, e.meta.UID)
+	}
+	for _, o := range e.meta.OwnerReferences {
+		drop(s.owned, o.UID, key)
+	}
+	drop(s.orphans, parent(key), key)
+}
+
+func put[K comparable](index map[K]map[string]bool, at K, key string) {
+	if index[at] == nil {
+		index[at] = map[string]bool{}
+	}
+	index[at][key] = true
+}
+
+func drop[K comparable](index map[K]map[string]bool, at K, key string) {
+	delete(index[at], key)
+	if len(index[at]) == 0 {
+		delete(index, at)
+	}
+}
+
+// parent is a key without its name.
+func parent(key string) string { return key[:strings.LastIndexByte(key, '/')+1] }
+
+// Meta returns the metadata of an object; nil if there is none.
+func (s *State) Meta(key string) *Meta {
+	if e := s.entries[key]; e != nil {
+		return e.meta
+	}
+	return nil
+}
+
+// Find returns the key of the object with a uid; "" if there is none.
+func (s *State) Find(uid types.UID) string { return s.uids[uid] }
+
+// Owned returns the keys of the objects with an owner, in order.
+func (s *State) Owned(owner types.UID) []string { return slices.Sorted(maps.Keys(s.owned[owner])) }
+
+// Orphans returns the keys of a kind in a namespace that have no controller, in order.
+func (s *State) Orphans(k Kind, namespace string) []string {
+	return slices.Sorted(maps.Keys(s.orphans[k.Prefix(namespace)]))
+}
+
+// Get returns an object, decoded; nil if there is none. It is shared and must not be changed. It has no managed
+// fields: an update leaves them to the server.
+func Get[T any](s *State, key string) *T {
+	e := s.entries[key]
+	if e == nil {
+		return nil
+	}
+	if o, ok := e.typed.(*T); ok {
+		return o
+	}
+	o := new(T)
+	mustDecode(e.object, o)
+	if m, ok := any(o).(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
+	e.typed = o
+	return o
+}
+
+// List returns the objects of a kind in a namespace, or in all if that is "", in the order of their keys.
+func List[T any](s *State, k Kind, namespace string) iter.Seq2[string, *T] {
+	return func(yield func(string, *T) bool) {
+		for o := range s.All(k.Prefix(namespace)) {
+			if !yield(o.Key, Get[T](s, o.Key)) {
+				return
+			}
+		}
+	}
+}
