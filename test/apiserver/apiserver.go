@@ -13,6 +13,10 @@
 // No controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
 // namespace that is deleted stays as it is. DIFFERENCES.md lists what else the real server does.
 //
+// By default everybody is an administrator, over plain HTTP. With [Options.RBAC] users may do what their roles
+// allow, over TLS: [Server.UserConfig] is the configuration of one, and the subresource token of a service account
+// issues tokens. What a controller lacks in a cluster it lacks in such a test.
+//
 // The rules are a program of their own, which [plane.BuildRules] builds on first use: 3 to 5 minutes on two
 // cores, then seconds. All servers of a test binary share one process of it. It ends with the test binary;
 // [Wrap] ends it in good order.
