@@ -59,6 +59,16 @@ type failedKey struct {
 // NewSet returns a set of controllers that know nothing yet.
 func NewSet(known []Known, o Options) *Set { return &Set{known: known, options: o} }
 
+// Boot returns the requests that are made once, before the first step of a new server.
+func (s *Set) Boot() (out []core.Request) {
+	for _, k := range s.known {
+		if k.Boot != nil {
+			out = append(out, k.Boot()...)
+		}
+	}
+	return out
+}
+
 // Reset makes the controllers forget everything. The next step begins anew.
 func (s *Set) Reset() { s.controllers, s.state, s.seen = nil, nil, 0 }
 

@@ -62,3 +62,6 @@ func (k Kind) Path(namespace, name, subresource string) string {
 	}
 	return path
 }
+
+// Has reports whether a key is of the kind.
+func (k Kind) Has(key string) bool { return strings.HasPrefix(key, k.prefix) }

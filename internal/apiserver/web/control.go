@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -28,6 +29,11 @@ var errRestless = errors.New("the controllers do not come to rest")
 //
 // Fault rules are about requests of controllers only if they name a user or a user agent.
 func (s *Server) Control(set *control.Set) error {
+	for _, r := range set.Boot() {
+		if a := s.Step(r); control.Failed(r, a) {
+			return fmt.Errorf("%s %s for the controllers: answered %d: %s", r.Method, r.URL, a.Code, a.Body)
+		}
+	}
 	for range maxRounds {
 		if view, _, _ := s.now(); !s.round(set, view) {
 			c := &controllers{set: set, done: make(chan struct{}), rested: make(chan struct{})}
