@@ -6,7 +6,7 @@ FUZZTIME ?= 5m
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test peers operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -28,6 +28,10 @@ test: controlplane rules
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it.
 peers: controlplane
 	$(GO) run ./adapter/peers $(PEERS)
+
+# The storage tests of k8s.io/apiserver over the core of the API server in memory.
+storagekit:
+	GOWORK=off $(GO) test -C test/storagekit -race -count=1 -timeout 10m ./...
 
 # The own tests of two published operators over adapter/ctrlcache, and over the default cache beside it: a table.
 # OPERATORS="-only karpenter" shortens it.
@@ -59,10 +63,11 @@ fmt:
 vet:
 	$(GO) vet $(PACKAGES)
 	GOWORK=off $(GO) vet -C controlplane ./...
+	GOWORK=off $(GO) vet -C test/storagekit ./...
 
 # Every go.mod names just what its module needs, and go.work.sum all that the go command would add.
 tidy:
-	@set -e; for m in $(MODULES) controlplane; do GOWORK=off $(GO) mod tidy -C $$m -diff; done
+	@set -e; for m in $(MODULES) controlplane test/storagekit; do GOWORK=off $(GO) mod tidy -C $$m -diff; done
 	@before=$$(cat go.work.sum); $(GO) list -m all >/dev/null && $(GO) mod download && \
 	  test "$$before" = "$$(cat go.work.sum)" || { echo "go.work.sum was not complete: commit it as it is now"; exit 1; }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,7 @@ type apiserverFlags struct {
 	kubeconfigOut string
 	port          int
 	crds          string
+	state, from   string
 	controllers   []string
 }
 
@@ -30,15 +33,19 @@ func newAPIServer() *cobra.Command {
 		Short: "Run an API server in memory on this machine",
 		Long: `Run an API server in memory in the foreground. Defaults, validation, patches and
 apply are those of Kubernetes; there is no etcd. Small controllers play those of
-a cluster, its scheduler and its kubelets. No container ever runs. The state is
-gone when the server stops. It speaks plain HTTP on the loopback address, and
-everybody on this machine is its administrator.
+a cluster, its scheduler and its kubelets. No container ever runs. It speaks plain
+HTTP on the loopback address, and everybody on this machine is its administrator.
+
+Its state is gone when it stops, unless --state names a file for it: YAML that can
+be read and edited. The server goes on from that file, saves it every 30 seconds if
+something has changed, and when it stops. --from begins with such a file, or with a
+recorded cluster (bench/record), and leaves that as it is.
 
 When it is ready it prints one line on standard output:
 
     ready: http://127.0.0.1:PORT
 
-It runs until SIGINT or SIGTERM, and removes the kubeconfig that it has written.
+It runs until SIGINT, SIGTERM or SIGHUP, and removes the kubeconfig that it has written.
 
 On first use the rules of Kubernetes are built, in 3 to 5 minutes on two cores;
 afterwards it starts in less than a second. Set ` + plane.RulesEnv + `
@@ -49,13 +56,17 @@ to use a program built elsewhere.`,
   # with the custom resources of a project
   flyball apiserver --crds config/crd
 
+  # go on tomorrow
+  flyball apiserver --state cluster.yaml
+
   # as a bare API server, and with all controllers but one
   flyball apiserver --controllers=
   flyball apiserver --controllers='*,-scheduler'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			plane := controlplaneFlags{port: f.port, kubeconfigOut: f.kubeconfigOut}
 			_, unknown := control.Choose(all.Controllers, f.controllers)
-			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown)
+			_, unusable := stateFile(f.state).check()
+			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, unusable)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -65,17 +76,33 @@ to use a program built elsewhere.`,
 	fs.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write a kubeconfig to this `FILE` before the ready line")
 	fs.IntVar(&f.port, "port", 0, "`PORT` on 127.0.0.1 (0 = any free one)")
 	fs.StringVar(&f.crds, "crds", "", "define the custom resources of this `DIR` or file")
+	fs.StringVar(&f.state, "state", "", "go on from the state in this `FILE`, if there is one, and save it there")
+	fs.StringVar(&f.from, "from", "", "begin with the state or recorded cluster in this `FILE`, unless --state has one")
 	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` with commas, * for all, -NAME for all but it")
 	return cmd
 }
 
 // run runs the server until ctx ends.
 func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err error) {
-	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, Controllers: f.controllers, Progress: errOut})
+	ctx, restore := signal.NotifyContext(ctx, syscall.SIGHUP)
+	defer restore()
+	begin := f.from
+	keep := stateFile(f.state)
+	if exists, err := keep.check(); err != nil {
+		return err
+	} else if exists {
+		begin = f.state
+	}
+	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, Progress: errOut})
 	if err != nil {
 		return unlessAsked(ctx, err)
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() {
+		err = errors.Join(err, s.Close())
+		if keep != "" {
+			err = errors.Join(err, keep.save(s.Export))
+		}
+	}()
 	if f.kubeconfigOut != "" {
 		if err := writeWhole(f.kubeconfigOut, s.Kubeconfig()); err != nil {
 			return fmt.Errorf("kubeconfig: %w", err)
@@ -85,6 +112,6 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	if _, err := fmt.Fprintln(out, "ready:", s.URL()); err != nil {
 		return err
 	}
-	<-ctx.Done()
+	keep.whileRunning(ctx, s, errOut)
 	return nil
 }

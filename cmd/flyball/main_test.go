@@ -83,6 +83,8 @@ func TestExitStatus(t *testing.T) {
 		{"apiserver --port 65536", 2},
 		{"apiserver --kubeconfig-out /", 2},
 		{"apiserver now", 2},
+		{"apiserver --state /nowhere/at/all", 2},
+		{"apiserver --state /", 2},
 		{"apiserver --controllers deploymint", 2},
 		{"rbac", 2},
 		{"rbac --with telepathy", 2},
@@ -190,7 +192,7 @@ func startIn(ts *testscript.TestScript, args []string) {
 // printed only the ready line.
 func down(ts *testscript.TestScript, neg bool, args []string) {
 	b := ts.Value(backgroundKey{}).(*background)
-	sig := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[0]]
+	sig := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[0]]
 	ts.Check(b.cmd.Process.Signal(sig))
 	rest, err := io.ReadAll(b.stdout)
 	ts.Check(err)

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A frame is its length, the number of the request, and a message as JSON. Numbers are big-endian.
-// Bodies and objects are strings of bytes in the message, in base64 where they are not JSON.
+// A frame is its length, the number of the request, and a message. Both numbers are big-endian. A message is the
+// fields of its struct, in order: see [AppendMessage].
 const (
 	frameHeader = 4 + 8
 	maxFrame    = 1 << 30
@@ -24,6 +24,19 @@ type Request struct {
 	User        string
 	Groups      []string `json:",omitempty"`
 	Body        []byte   `json:",omitempty"`
+
+	// UserUID and Extra are what else is known of the user.
+	UserUID string              `json:",omitempty"`
+	Extra   map[string][]string `json:",omitempty"`
+	// Impersonate are the headers of impersonation. A request that has them is not made: its answer says
+	// who it is made as, or why not.
+	Impersonate map[string][]string `json:",omitempty"`
+	// Bootstrap asks for the roles and bindings that every cluster has, in place of a request.
+	Bootstrap bool `json:",omitempty"`
+	// RBAC is whether users may do only what their roles allow.
+	RBAC bool `json:",omitempty"`
+	// Seed decides on the key that signs tokens.
+	Seed string `json:",omitempty"`
 
 	// Now is the time of the request in nanoseconds since 1970.
 	Now int64 `json:",omitempty"`
@@ -61,6 +74,16 @@ type Answer struct {
 	// List is what a list or a watch asks for. The body of such an answer is void unless the request
 	// has a Collection.
 	List *List `json:",omitempty"`
+	// User is who a request with Impersonate is made as; nil if that is not allowed.
+	User *User `json:",omitempty"`
+}
+
+// User is who makes a request.
+type User struct {
+	Name   string
+	UID    string              `json:",omitempty"`
+	Groups []string            `json:",omitempty"`
+	Extra  map[string][]string `json:",omitempty"`
 }
 
 // Write is one change of the state.
@@ -102,14 +125,14 @@ type List struct {
 
 // WriteFrame writes one message.
 func WriteFrame(w io.Writer, id uint64, message any) error {
-	text, err := json.Marshal(message)
+	frame := make([]byte, frameHeader, 4096)
+	binary.BigEndian.PutUint64(frame[4:], id)
+	frame, err := AppendMessage(frame, message)
 	if err != nil {
 		return err
 	}
-	frame := make([]byte, 0, frameHeader+len(text))
-	frame = binary.BigEndian.AppendUint32(frame, uint32(8+len(text)))
-	frame = binary.BigEndian.AppendUint64(frame, id)
-	_, err = w.Write(append(frame, text...))
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	_, err = w.Write(frame)
 	return err
 }
 
@@ -127,5 +150,5 @@ func ReadFrame(r io.Reader, message any) (id uint64, err error) {
 	if _, err := io.ReadFull(r, text); err != nil {
 		return 0, io.ErrUnexpectedEOF
 	}
-	return binary.BigEndian.Uint64(head[4:]), json.Unmarshal(text, message)
+	return binary.BigEndian.Uint64(head[4:]), ParseMessage(text, message)
 }

@@ -121,6 +121,9 @@ func (s *slot) Create(ctx context.Context, key string, obj, out runtime.Object, 
 }
 
 func (s *slot) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	if c := callFrom(ctx); c.restores() {
+		return s.restore(c, key, out)
+	}
 	obj, text, err := s.read(ctx, key)
 	switch {
 	case err != nil:

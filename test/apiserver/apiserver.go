@@ -10,8 +10,19 @@
 // [Server.Apply] brings in files of objects. [Server.Kubeconfig] is for kubectl, which works: get, apply, scale,
 // patch, describe, explain, wait and the like.
 //
-// No controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
-// namespace that is deleted stays as it is. DIFFERENCES.md lists what else the real server does.
+// By default no controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
+// namespace that is deleted stays as it is. With Options.Controllers they do: Pods are made, bound to a Node, and
+// run, though no container does. [Server.Settle] waits until they have done what is due. Annotations of a Pod, or of
+// the template that makes it, script its life; durations are those of Go, such as "1m30s":
+//
+//	kubelet.flyball.dev/image: missing      its images cannot be pulled
+//	kubelet.flyball.dev/start-after: 20s    how long its containers are created
+//	kubelet.flyball.dev/ready-after: never  how long they run before they are ready
+//	kubelet.flyball.dev/exit-after: 10s     how long they run at all
+//	kubelet.flyball.dev/exit-code: "1"      how they end; by default 0
+//	kubelet.flyball.dev/stop-after: 5s      how long they take to stop when the Pod is deleted
+//
+// DIFFERENCES.md lists what else the real server does.
 //
 // The rules are a program of their own, which [plane.BuildRules] builds on first use: 3 to 5 minutes on two
 // cores, then seconds. All servers of a test binary share one process of it. It ends with the test binary;
@@ -19,6 +30,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +43,10 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/all"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/pki"
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 	"github.com/flyball-io/flyball/test/plane"
@@ -46,6 +57,10 @@ type Options struct {
 	// CRDs names a file of custom resource definitions, a folder of such files, or a pattern as of
 	// [filepath.Glob]. Of a folder the files in its subfolder bases count, too. Other objects are left out.
 	CRDs string
+	// State names a file that the server starts from: one of [Server.Export], or a recorded cluster as "flyball
+	// weigh" reads it. Of such a cluster the kinds are left out that the server does not have, and Progress says
+	// which. Empty means the objects of every new cluster.
+	State string
 	// Now tells the time. nil means the clock.
 	Now func() time.Time
 	// Seed decides on uids and generated names. Servers of one seed that get the same requests choose the
@@ -55,6 +70,16 @@ type Options struct {
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
+	// RBAC lets users do only what roles allow, as a real server does: there are its roles and bindings at the
+	// start, whoever shows no certificate and no token is system:anonymous, and RESTConfig is that of an
+	// administrator. It implies TLS.
+	RBAC bool
+	// TLS serves HTTPS and HTTP/2. Clients show who they are by a certificate, or a token of a service account;
+	// others are refused. Without TLS and RBAC, everybody who says nothing else is an administrator.
+	//
+	// All keys come from the seed, so whoever knows that can sign: this keeps users of a test apart, and nobody
+	// out.
+	TLS bool
 	// Port is that of the loopback address. Zero means any free one.
 	Port int
 	// InMemory is for a server without a port: clients of its RESTConfig reach it over pipes. Such a server and
@@ -65,14 +90,17 @@ type Options struct {
 	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
 	// nil means none. See DIFFERENCES.md for what they do.
 	Controllers []string
-	// Progress receives lines about the build of the rules. nil means standard error.
+	// Progress receives lines about the build of the rules, and about State. nil means standard error.
 	Progress io.Writer
 }
 
 // Server is an API server in memory. Its methods are safe for concurrent use.
 type Server struct {
-	t    testing.TB // nil: of New
+	t    testing.TB     // nil: of New
+	pki  *pki.Authority // nil: without TLS
 	web  *web.Server
+	core core.Options
+	now  func() time.Time
 	http *http.Server
 	url  string
 	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network's
@@ -124,20 +152,24 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if now == nil {
 		now = time.Now
 	}
-	state := core.New(core.Options{Rules: ask, Seed: o.Seed, History: o.History})
-	if err := state.Boot(now()); err != nil {
+	o.TLS = o.TLS || o.RBAC
+	begin, err := beginning(ask, o.RBAC)
+	if err != nil {
+		return nil, err
+	}
+	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody()}
+	state := core.New(options)
+	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks})
 	if err := define(handler, o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	if len(chosen) > 0 {
-		if err := handler.Control(control.NewSet(chosen, control.Options{})); err != nil {
-			return nil, fmt.Errorf("apiserver: %w", err)
-		}
+	if err := startControllers(handler, chosen, o); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	s := &Server{web: handler}
+	s := &Server{web: handler, core: options, now: now}
 	var listener net.Listener
 	if o.InMemory {
 		p := newPipes()
@@ -149,6 +181,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.url = "http://" + listener.Addr().String()
 	}
 	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second, ConnState: s.web.ConnState}
+	if o.TLS {
+		return s, s.serveTLS(listener, o.Seed)
+	}
 	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
 }
@@ -164,11 +199,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// URL returns the address, http://127.0.0.1:PORT. That of a server in memory leads nowhere.
+// URL returns the address, http://127.0.0.1:PORT, or https:// with TLS. That of a server in memory leads nowhere.
 func (s *Server) URL() string { return s.url }
-
-// RESTConfig returns a client configuration without a client-side rate limit. The caller owns it.
-func (s *Server) RESTConfig() *rest.Config { return &rest.Config{Host: s.url, QPS: -1, Dial: s.dial} }
 
 // Snapshot returns the present state. It costs next to nothing, whatever the number of objects.
 func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
@@ -177,10 +209,6 @@ func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
 // end.
 func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
 
-// Settle waits until the controllers have done all that is due. What they do at a later time, such as the retry of a
-// failed request, it does not wait for. The error is the cause of the end of ctx.
-func (s *Server) Settle(ctx context.Context) error { return s.web.Settle(ctx) }
-
 // Compact forgets the history. Watches and continued lists of older versions get 410.
 func (s *Server) Compact() { s.web.Compact() }
 
@@ -188,6 +216,7 @@ var shared struct {
 	sync.Mutex
 	client *rules.Client
 	err    error
+	begin  map[bool]*core.Beginning // with RBAC, and without
 }
 
 // errDeadline is the cause if the timeout of "go test" is too short for the build.
@@ -222,7 +251,15 @@ func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error)
 			shared.err = err
 			return nil, err
 		}
-		shared.client = rules.New(binary)
+		client := rules.New(binary)
+		if os.Getenv(plane.RulesEnv) != "" {
+			if err := client.Check(); err != nil {
+				client.Close()
+				shared.err = fmt.Errorf("apiserver: the rules program %s, which %s names: %w", binary, plane.RulesEnv, err)
+				return nil, shared.err
+			}
+		}
+		shared.client = client
 	}
 	return shared.client, shared.err
 }
@@ -259,6 +296,7 @@ func (w wrapped) Run() int {
 			shared.client.Close()
 		}
 		shared.client, shared.err = nil, nil
+		clear(shared.begin)
 	}()
 	return w.m.Run()
 }

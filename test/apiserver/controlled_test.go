@@ -202,6 +202,14 @@ var controlledCases = []controlledCase{
 		s.awaitCount("~/pods", `"ownerReferences"`, 0)
 		s.awaitCount(replicaSets, `"name":"web"`, 0)
 	}, []string{replicaSets, "~/pods"}},
+	{"replication controller", func(s *session) {
+		s.send("POST", s.path("~/replicationcontrollers"), `{"metadata":{"name":"web"},"spec":{"replicas":2,`+podTemplate+`}}`)
+		s.await("~/replicationcontrollers", `"availableReplicas":2`)
+		s.send("PATCH", s.path("~/replicationcontrollers/web"), `{"spec":{"replicas":1}}`, "Content-Type", mergePatch)
+		s.await("~/replicationcontrollers", `"availableReplicas":1`)
+		s.await("~/replicationcontrollers", `"observedGeneration":2`)
+		s.awaitCount("~/pods", `"phase":"Running"`, 1)
+	}, []string{"~/replicationcontrollers", "~/pods"}},
 	{"owners", func(s *session) {
 		make := func(name, owners string) answer {
 			s.send("POST", s.path("~/configmaps"), `{"metadata":{"name":"`+name+`","ownerReferences":[`+owners+`]}}`)

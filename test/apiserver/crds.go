@@ -83,7 +83,7 @@ func filesOf(where string) ([]string, error) {
 	return out, nil
 }
 
-// create creates a definition, and checks that its kind is served.
+// create creates a definition, or merges it into the one that the state has, and checks that its kind is served.
 func create(s *web.Server, o manifest.Object) error {
 	body, err := json.Marshal(o)
 	if err != nil {
@@ -92,7 +92,15 @@ func create(s *web.Server, o manifest.Object) error {
 	user := core.Request{Accept: "application/json", ContentType: "application/json", UserAgent: "apiserver", User: "admin", Groups: []string{"system:masters", "system:authenticated"}}
 	post := user
 	post.Method, post.URL, post.Body = http.MethodPost, definitions, body
-	if answer := s.Step(post); answer.Code != http.StatusCreated {
+	switch answer := s.Step(post); answer.Code {
+	case http.StatusCreated:
+	case http.StatusConflict: // of Options.State
+		patch := post
+		patch.Method, patch.URL, patch.ContentType = http.MethodPatch, definitions+"/"+o.GetName(), "application/merge-patch+json"
+		if answer := s.Step(patch); answer.Code != http.StatusOK {
+			return refusal(answer)
+		}
+	default:
 		return refusal(answer)
 	}
 	get := user

@@ -35,6 +35,18 @@ func create[T any, P interface {
 	return made
 }
 
+// list returns the objects of a list.
+func list[T any, P object.Ptr[T]](t *testing.T, c *client.Live, opts ...client.ListOption) (out []P) {
+	t.Helper()
+	for o, err := range client.List[T, P](t.Context(), c, opts...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
 // sized is a Deployment of a size whose Pods have annotations for the kubelet.
 func sized(name string, replicas int32, annotations ...string) *appsv1.Deployment {
 	d := deployment(name)
@@ -64,11 +76,41 @@ func TestAThousandPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, s)
-	pods, err := client.List[corev1.Pod](ctx, c)
-	if err != nil || len(pods.Items) != 0 {
-		t.Fatalf("%d Pods are left, %v", len(pods.Items), err)
+	if pods := list[corev1.Pod](t, c); len(pods) != 0 {
+		t.Fatalf("%d Pods are left", len(pods))
 	}
 	t.Logf("%d Pods run after %v, and are gone after %v", n, running.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+}
+
+// Controllers have the permissions that they need, and no others.
+func TestControllersWithRBAC(t *testing.T) {
+	s := apiserver.Start(t, apiserver.Options{Controllers: []string{"*"}, RBAC: true})
+	c := newClient(t, s)
+	d := create(t, c, sized("web", 2))
+	settle(t, s)
+	d, err := client.Get[appsv1.Deployment](t.Context(), c, object.KeyOf(d))
+	if err != nil || d.Status.AvailableReplicas != 2 {
+		t.Fatalf("%+v, %v", d.Status, err)
+	}
+	m, err := client.Get[corev1.ConfigMap](t.Context(), c, object.Key{Namespace: "default", Name: "kube-root-ca.crt"})
+	if err != nil || !strings.Contains(m.Data["ca.crt"], "BEGIN CERTIFICATE") {
+		t.Errorf("%v, %v", m, err)
+	}
+	create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gone"}})
+	settle(t, s)
+	if err := client.Delete(t.Context(), c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Delete(t.Context(), c, d); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s)
+	if pods := list[corev1.Pod](t, c); len(pods) != 0 {
+		t.Errorf("%d Pods are left", len(pods))
+	}
+	if _, err := client.Get[corev1.Namespace](t.Context(), c, object.Key{Name: "gone"}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace: %v", err)
+	}
 }
 
 // With one seed, and the same requests at the same times, controllers write the same.
@@ -155,7 +197,6 @@ metadata: {name: a, namespace: gone}
 
 // A garbage collector knows kinds that are defined, and cluster-wide owners.
 func TestGarbageOfCustomOwners(t *testing.T) {
-	ctx := t.Context()
 	dir := folder(t, map[string]string{"toys.yaml": toyCRD, "toy.yaml": "apiVersion: example.com/v1\nkind: Toy\nmetadata: {name: a, namespace: default}\n"})
 	s := apiserver.Start(t, apiserver.Options{Controllers: []string{"garbagecollector"}, CRDs: filepath.Join(dir, "toys.yaml")})
 	c := newClient(t, s)
@@ -174,12 +215,8 @@ func TestGarbageOfCustomOwners(t *testing.T) {
 	}
 	settle(t, s)
 	names := func() string {
-		maps, err := client.List[corev1.ConfigMap](ctx, c, client.InNamespace("default"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		out := ""
-		for _, m := range maps.Items {
+		for _, m := range list[corev1.ConfigMap](t, c, client.InNamespace("default")) {
 			out += m.Name + " "
 		}
 		return out
@@ -232,9 +269,8 @@ func TestScriptedPods(t *testing.T) {
 		count := func(want int) {
 			t.Helper()
 			synctest.Wait()
-			pods, err := client.List[corev1.Pod](ctx, c, client.MatchingLabels{"app": "slow"})
-			if err != nil || len(pods.Items) != want {
-				t.Errorf("%d Pods, %v; want %d", len(pods.Items), err, want)
+			if pods := list[corev1.Pod](t, c, client.MatchingLabels{"app": "slow"}); len(pods) != want {
+				t.Errorf("%d Pods, want %d", len(pods), want)
 			}
 		}
 		time.Sleep(5 * time.Second)
@@ -245,11 +281,11 @@ func TestScriptedPods(t *testing.T) {
 		check(stuck, "0/1 ProgressDeadlineExceeded")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		pods, err := client.List[corev1.Pod](ctx, c, client.MatchingLabels{"app": crash.Name})
-		if err != nil || len(pods.Items) != 1 {
-			t.Fatalf("%d Pods, %v", len(pods.Items), err)
+		pods := list[corev1.Pod](t, c, client.MatchingLabels{"app": crash.Name})
+		if len(pods) != 1 {
+			t.Fatalf("%d Pods", len(pods))
 		}
-		st := pods.Items[0].Status.ContainerStatuses[0]
+		st := pods[0].Status.ContainerStatuses[0]
 		if st.RestartCount < 15 || st.RestartCount > 20 || st.LastTerminationState.Terminated.ExitCode != 2 {
 			t.Errorf("%+v", st)
 		}
@@ -291,6 +327,10 @@ func TestKubectlRollout(t *testing.T) {
 		{"rollout status deployment web --timeout=30s", "successfully rolled out"},
 		{"wait pods -l app=web --for=condition=Ready --timeout=30s", "condition met"},
 		{"describe deployment web", "NewReplicaSetAvailable"},
+		{"describe deployment web", "Scaled up replica set web-"},
+		{"run fixed --image=i --overrides={\"spec\":{\"nodeSelector\":{\"a\":\"b\"}}}", "created"},
+		{"events --for pod/fixed", "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."},
+		{"delete pod fixed", "deleted"},
 		{"delete deployment web --cascade=foreground --timeout=30s", "deleted"},
 		{"get pods", "No resources found"},
 		{"create namespace a", "created"},

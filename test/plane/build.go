@@ -45,13 +45,13 @@ func build(ctx context.Context, p program, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
-	src, err := findSource(ctx)
+	src, err := findSource(ctx, p)
 	if err != nil {
 		return "", err
 	}
 	src.program = p
 	if err := src.forHost(ctx); err != nil {
-		return "", err
+		return "", p.advised(err, "")
 	}
 	name, kept := p.name()+"-", keptBinaries
 	if version := os.Getenv(KubernetesEnv); version != "" && p.folder == "" {
@@ -73,11 +73,11 @@ func build(ctx context.Context, p program, progress io.Writer) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("plane: a directory for built programs: %w", err)
+		return "", fmt.Errorf("plane: a directory for built programs: %w; or let %s name a program that was built elsewhere", err, p.env())
 	}
 	cache = filepath.Join(cache, "flyball")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", fmt.Errorf("plane: %w", err)
+		return "", p.advised(fmt.Errorf("plane: a directory for built programs: %w", err), "")
 	}
 	binary := filepath.Join(cache, name+sum)
 	if usable(binary) {
@@ -85,7 +85,7 @@ func build(ctx context.Context, p program, progress io.Writer) (string, error) {
 	}
 	unlock, err := lock(ctx, filepath.Join(cache, "lock"), progress)
 	if err != nil {
-		return "", err
+		return "", p.advised(err, "")
 	}
 	defer unlock()
 	if usable(binary) { // another process has built it meanwhile
@@ -156,11 +156,11 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 				if ctx.Err() != nil {
 					err = context.Cause(ctx)
 				}
-				return fmt.Errorf("plane: build of the program %s: %w%s", name, err, failure.text())
+				return s.program.advised(fmt.Errorf("plane: build of the program %s: %w", name, err), failure.text())
 			}
 			fmt.Fprintf(progress, "%s: built in %v\n", name, time.Since(start).Round(time.Second))
 			if err := os.Rename(tmp, binary); err != nil {
-				return fmt.Errorf("plane: %w", err)
+				return s.program.advised(fmt.Errorf("plane: %w", err), "")
 			}
 			return nil
 		}
@@ -252,10 +252,14 @@ func withStderr(err error) error {
 	return err
 }
 
-// usable reports whether the file exists, and updates its time of last use.
+// usable reports whether the file exists, and updates its time of last use, unless the folder is read-only.
 func usable(binary string) bool {
 	now := time.Now()
-	return os.Chtimes(binary, now, now) == nil
+	if os.Chtimes(binary, now, now) == nil {
+		return true
+	}
+	info, err := os.Stat(binary)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // lock takes the lock file. It polls, since waiting for a file lock cannot be cancelled.

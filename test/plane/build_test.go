@@ -46,7 +46,7 @@ func TestSourceIsFoundInTheCheckout(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(filepath.Join(dir, "deep", "er"))
-	got, err := findSource(t.Context())
+	got, err := findSource(t.Context(), program{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestSourceIsFoundInTheCheckout(t *testing.T) {
 
 	// Elsewhere it is the checkout that this package was compiled from.
 	t.Chdir(t.TempDir())
-	if got, err = findSource(t.Context()); err != nil || filepath.Base(got.dir) != "controlplane" {
+	if got, err = findSource(t.Context(), program{}); err != nil || filepath.Base(got.dir) != "controlplane" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

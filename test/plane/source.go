@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -56,7 +57,7 @@ func (p program) has(name string) bool {
 // findSource finds the controlplane module beside the core module. It looks in three places: the
 // checkout that contains the working directory, the one that this package was compiled from, and
 // the one that the main module uses.
-func findSource(ctx context.Context) (source, error) {
+func findSource(ctx context.Context, p program) (source, error) {
 	for _, look := range []func(context.Context) string{checkoutDir, compiledDir, listedDir} {
 		core := look(ctx)
 		if core == "" {
@@ -68,7 +69,7 @@ func findSource(ctx context.Context) (source, error) {
 			return source{dir: dir, kubernetes: version}, nil
 		}
 	}
-	return source{}, fmt.Errorf("plane: no source of the control plane found: run this in a checkout of %s, or let %s name a control plane program built from its folder controlplane", corePath, BinaryEnv)
+	return source{}, fmt.Errorf("plane: no source of the control plane found: run this in a checkout of %s, or let %s name a program built from %s", corePath, p.env(), path.Join("its folder controlplane", p.folder))
 }
 
 // checkoutDir walks up from the working directory to the core module.

@@ -197,7 +197,7 @@ func TestTagsOfVersions(t *testing.T) {
 			t.Errorf("1.%d: got %v, %v; want %s", minor, got, err, want)
 		}
 	}
-	src, err := findSource(t.Context())
+	src, err := findSource(t.Context(), program{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -25,6 +26,8 @@ type Run struct {
 	Bound, Grace time.Duration
 	// Plane is the binary of the control plane that the run has for itself. Empty: it has none.
 	Plane string
+	// Memory gives the run a server in memory in place of a control plane.
+	Memory bool
 }
 
 // Result is what came of a run.
@@ -39,7 +42,18 @@ type Result struct {
 // Do runs the tests. Errors are those of the control plane, and the end of ctx: what the tests do is in the result.
 func (r Run) Do(ctx context.Context) (_ *Result, err error) {
 	env := append(os.Environ(), "FLYBALL_CALLS="+r.file(".calls"))
-	if r.Plane != "" {
+	switch {
+	case r.Memory:
+		s, err := apiserver.New(ctx, apiserver.Options{})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		if err := os.WriteFile(r.file(".kubeconfig"), s.Kubeconfig(), 0o600); err != nil {
+			return nil, err
+		}
+		env = append(env, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+r.file(".kubeconfig"))
+	case r.Plane != "":
 		p, err := plane.Start(ctx, plane.Options{Binary: r.Plane, Bare: true})
 		if err != nil {
 			return nil, err

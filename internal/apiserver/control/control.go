@@ -36,6 +36,8 @@ type Request struct {
 	core.Request
 	// Key is the key of the object because of which it is made, if there is one.
 	Key string
+	// Event is whether it only tells people something.
+	Event bool
 
 	controller int // its place in the set
 }
@@ -60,10 +62,10 @@ type failedKey struct {
 func NewSet(known []Known, o Options) *Set { return &Set{known: known, options: o} }
 
 // Boot returns the requests that are made once, before the first step of a new server.
-func (s *Set) Boot() (out []core.Request) {
+func (s *Set) Boot(v core.View) (out []core.Request) {
 	for _, k := range s.known {
 		if k.Boot != nil {
-			out = append(out, k.Boot()...)
+			out = append(out, k.Boot(v)...)
 		}
 	}
 	return out

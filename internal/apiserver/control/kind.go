@@ -26,6 +26,8 @@ var (
 	ServiceAccounts = NewKind("", "v1", "serviceaccounts")
 	Deployments     = NewKind("apps", "v1", "deployments")
 	ReplicaSets     = NewKind("apps", "v1", "replicasets")
+
+	ReplicationControllers = NewKind("", "v1", "replicationcontrollers")
 )
 
 // Prefix is what the keys of a namespace begin with; those of all namespaces if it is "".

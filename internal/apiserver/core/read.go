@@ -23,8 +23,15 @@ const contentJSON = "application/json"
 
 // Read answers a request that changes nothing.
 func (v View) Read(now time.Time, req Request) Answer {
+	if refused := v.Authorize(now, req); refused != nil {
+		return *refused
+	}
 	t := parsePath(req.URL)
-	_, query, _ := strings.Cut(req.URL, "?")
+	path, query, _ := strings.Cut(req.URL, "?")
+	switch path {
+	case "/healthz", "/livez", "/readyz":
+		return Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
+	}
 	values, err := url.ParseQuery(query)
 	if err == nil && t.name != "" {
 		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
@@ -137,7 +144,7 @@ func (t token) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseToken reads a continue token. Its start begins with a slash. An error says what is not valid of it.
+// parseToken reads a continue token. Its start goes on from the prefix of a list. An error says what is not valid of it.
 func parseToken(text string) (token, error) {
 	var t token
 	raw, err := base64.RawURLEncoding.DecodeString(text)
@@ -147,19 +154,18 @@ func parseToken(text string) (token, error) {
 	if err != nil {
 		return t, fmt.Errorf(": %w", err)
 	}
-	if !strings.HasPrefix(t.Start, "/") {
-		t.Start = "/" + t.Start
-	}
+	start := "/" + strings.TrimPrefix(t.Start, "/")
 	switch {
 	case t.APIVersion != tokenVersion:
 		return t, fmt.Errorf(": server does not recognize this encoded version %s", t.APIVersion)
 	case t.Version == 0:
 		return t, fmt.Errorf(": incorrect encoded start resourceVersion (version %s)", tokenVersion)
-	case t.Start == "/":
+	case t.Start == "":
 		return t, fmt.Errorf(": encoded start key empty (version %s)", tokenVersion)
-	case path.Clean(t.Start) != t.Start:
+	case path.Clean(start) != start:
 		return t, fmt.Errorf(": %s", t.Start)
 	}
+	t.Start = start[1:]
 	return t, nil
 }
 
@@ -181,7 +187,10 @@ func (v View) page(l *rules.List) (page, error) {
 		if err != nil {
 			return page{}, badRequest("invalid continue token: continue key is not valid" + err.Error())
 		}
-		start += t.Start[1:]
+		if l.Version != "" && l.Version != "0" {
+			return page{}, badRequest("specifying resource version is not allowed when using continue")
+		}
+		start += t.Start
 		if t.Version > 0 {
 			asked, exact = uint64(t.Version), true
 		}
@@ -238,6 +247,7 @@ func (v View) page(l *rules.List) (page, error) {
 
 // at returns an older version. The log has all changes since.
 func (v View) at(version uint64) View {
+	v.rbac = false // who may see it has been decided at the present version
 	v.objects = v.objects.Copy()
 	for i := len(v.log) - 1; i >= 0 && v.log[i].Version > version; i-- {
 		c := v.log[i]

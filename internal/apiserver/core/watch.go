@@ -95,15 +95,7 @@ func (w *Watch) Poll(v View) []Event {
 	if w.after < v.compacted {
 		return append(out, Event{Type: Failure, Status: &expired(fmt.Sprintf("too old resource version: %d (%d)", w.after, v.compacted)).status})
 	}
-	at, _ := slices.BinarySearchFunc(v.log, w.after+1, func(c Change, version uint64) int {
-		switch {
-		case c.Version < version:
-			return -1
-		case c.Version > version:
-			return 1
-		}
-		return 0
-	})
+	at, _ := slices.BinarySearchFunc(v.log, w.after+1, byVersion)
 	for _, c := range v.log[at:] {
 		if e := w.event(c); e.Type != "" {
 			out = append(out, e)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -43,6 +44,15 @@ func program(mark string) int {
 			}
 			fmt.Fprintln(os.Stderr, "the rules are on fire")
 			return 3
+		case req.Method == "PROTOCOL":
+			body := rules.Protocol()
+			if mark == "old" {
+				body = "flyball-rules old"
+			}
+			if err := rules.WriteFrame(os.Stdout, id, &rules.Answer{Code: 200, Body: []byte(body)}); err != nil {
+				return 1
+			}
+			continue
 		case req.URL == "/garbage":
 			fmt.Print(strings.Repeat("nonsense", 10))
 			continue
@@ -193,7 +203,7 @@ func TestFramesThatAreCut(t *testing.T) {
 	}
 }
 
-// The program and its client are in two modules. What passes between them is one file.
+// The program and its client are in two modules. What passes between them is the same two files.
 func TestProtocolIsThatOfTheProgram(t *testing.T) {
 	read := func(name, pkg string) string {
 		text, err := os.ReadFile(name)
@@ -202,7 +212,38 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 		}
 		return strings.Replace(string(text), "package "+pkg+"\n", "", 1)
 	}
-	if read("protocol.go", "rules") != read("../../../controlplane/rules/protocol.go", "main") {
-		t.Error("protocol.go and controlplane/rules/protocol.go differ in more than their package")
+	for _, name := range []string{"protocol.go", "message.go", "revision.go"} {
+		if read(name, "rules") != read("../../../controlplane/rules/"+name, "main") {
+			t.Errorf("%s and controlplane/rules/%s differ in more than their package", name, name)
+		}
+	}
+}
+
+// A program of another version is found before it is asked anything else.
+func TestCheck(t *testing.T) {
+	c := newClient(t)
+	defer c.Close()
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	old := newClient(t)
+	defer old.Close()
+	t.Setenv(role, "old")
+	if err := old.Check(); !errors.Is(err, rules.ErrProtocol) {
+		t.Errorf("an old program: %v", err)
+	}
+	for _, name := range []string{"true", "cat"} {
+		binary, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := rules.New(binary)
+		defer c.Close()
+		if err := c.Check(); !errors.Is(err, rules.ErrProtocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := rules.New(os.DevNull).Check(); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("what is no program: %v", err)
 	}
 }

@@ -29,7 +29,8 @@ var errRestless = errors.New("the controllers do not come to rest")
 //
 // Fault rules are about requests of controllers only if they name a user or a user agent.
 func (s *Server) Control(set *control.Set) error {
-	for _, r := range set.Boot() {
+	view, _, _ := s.now()
+	for _, r := range set.Boot(view) {
 		if a := s.Step(r); control.Failed(r, a) {
 			return fmt.Errorf("%s %s for the controllers: answered %d: %s", r.Method, r.URL, a.Code, a.Body)
 		}
@@ -51,11 +52,11 @@ func (s *Server) Control(set *control.Set) error {
 // round steps the controllers once and makes their requests. It reports whether there were any.
 func (s *Server) round(set *control.Set, view core.View) bool {
 	requests, _ := set.Step(s.time(), view)
-	return s.make(set, requests)
+	return s.perform(set, requests)
 }
 
-// make makes requests of controllers. It reports whether there were any.
-func (s *Server) make(set *control.Set, requests []control.Request) bool {
+// perform makes requests of controllers. It reports whether there were any.
+func (s *Server) perform(set *control.Set, requests []control.Request) bool {
 	for _, r := range requests {
 		if s.isClosed() {
 			return false
@@ -87,7 +88,7 @@ func (s *Server) control(c *controllers) {
 		}
 		last = epoch
 		requests, due := c.set.Step(s.time(), view)
-		if s.make(c.set, requests) {
+		if s.perform(c.set, requests) {
 			continue
 		}
 		s.rest(c, view.Version())

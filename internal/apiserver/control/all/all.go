@@ -12,13 +12,14 @@ import (
 
 // Controllers are all controllers, in the order in which they are stepped. Their names and short names are those of
 // kube-controller-manager.
-var Controllers = []control.Known{
+var Controllers = append([]control.Known{
 	{Name: "serviceaccount-controller", Short: "serviceaccount", New: namespaces.Accounts},
 	{Name: "root-ca-certificate-publisher-controller", Short: "root-ca-cert-publisher", New: namespaces.Certificates},
 	{Name: "namespace-controller", Short: "namespace", New: namespaces.Clear},
 	{Name: "garbage-collector-controller", Short: "garbagecollector", New: garbage.New},
 	{Name: "deployment-controller", Short: "deployment", New: rollout.Deployments},
 	{Name: "replicaset-controller", Short: "replicaset", New: rollout.ReplicaSets},
+	{Name: "replicationcontroller-controller", Short: "replicationcontroller", New: rollout.ReplicationControllers},
 	{Name: "kube-scheduler", Short: "scheduler", New: scheduler.New},
 	{Name: "kubelet", Short: "kubelet", New: kubelet.New, Boot: kubelet.Boot},
-}
+}, applications...)

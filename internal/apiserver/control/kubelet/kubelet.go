@@ -32,8 +32,11 @@ type kubelet struct {
 	addresses *addresses
 }
 
-// Boot returns the requests that make the Node of a new cluster.
-func Boot() []core.Request {
+// Boot returns the requests that make the Node of a cluster that has none.
+func Boot(v core.View) []core.Request {
+	for range v.All(control.Nodes.Prefix("")) {
+		return nil
+	}
 	room := corev1.ResourceList{}
 	for name, amount := range map[corev1.ResourceName]string{corev1.ResourceCPU: "1M", corev1.ResourceMemory: "1Pi", corev1.ResourceEphemeralStorage: "1Pi", corev1.ResourcePods: "1M"} {
 		room[name] = resource.MustParse(amount)
@@ -51,8 +54,9 @@ func Boot() []core.Request {
 // firstNode is the name of the Node that a cluster begins with.
 const firstNode = "node-0"
 
+// userOf is the kubelet of a Node. It may do everything: there is no authorizer that knows which Pods are on a Node.
 func userOf(node string) control.User {
-	return control.User{Name: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"}, Agent: "kubelet"}
+	return control.User{Name: "system:node:" + node, Groups: []string{"system:nodes", "system:masters", "system:authenticated"}, Agent: "kubelet"}
 }
 
 // learn adds Pods and Nodes that have changed. A new Node has the Pods that are bound to its name.

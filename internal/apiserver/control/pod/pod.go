@@ -82,9 +82,9 @@ func restarts(p *corev1.Pod) (most int32) {
 // phases in the order in which Pods are given up.
 var phases = map[corev1.PodPhase]int{corev1.PodPending: 0, corev1.PodUnknown: 1, corev1.PodRunning: 2}
 
-// Spare sorts Pods so that those come first that are given up first when there are too many: those without a node,
-// not running, not ready, of a lower deletion cost, on a node with more Pods of the same owner, ready for a shorter
-// time, with more restarts, and younger. The number of those Pods on a node is in beside.
+// Spare sorts Pods by the order in which they are given up when there are too many. First come those without a node,
+// not running, and not ready. Then count a lower deletion cost, more Pods of the same owner on the node, a shorter
+// time of being ready, more restarts, and a lower age. Beside has the number of those Pods for each node.
 func Spare(pods []*corev1.Pod, beside map[string]int, now time.Time) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		for _, n := range []int{

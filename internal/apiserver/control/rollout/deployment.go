@@ -69,6 +69,7 @@ type rollout struct {
 	old      []*appsv1.ReplicaSet
 	changed  map[*appsv1.ReplicaSet]bool
 	requests []core.Request
+	events   []core.Request
 	again    time.Time
 }
 
@@ -116,7 +117,7 @@ func reconcileDeployment(now time.Time, s *control.State, key string) (r control
 	if !equality.Semantic.DeepEqual(was.Status, w.d.Status) || !equality.Semantic.DeepEqual(was.Annotations, w.d.Annotations) {
 		w.requests = append(w.requests, deploymentUser.UpdateStatus(control.Deployments, w.d))
 	}
-	return control.Result{Requests: w.requests, At: w.again}
+	return control.Result{Requests: w.requests, Events: w.events, At: w.again}
 }
 
 // roll replaces Pods bit by bit.

@@ -17,34 +17,51 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
+// flavor is a kind of objects that keep Pods. ReplicationControllers are taken for ReplicaSets.
+type flavor struct {
+	title, apiVersion, name string
+	user                    control.User
+	kind                    control.Kind
+	get                     func(s *control.State, key string) *appsv1.ReplicaSet // nil if there is none
+	status                  func(*appsv1.ReplicaSet) core.Request
+}
+
+var replicaSets = flavor{
+	title: "replicaset-controller", apiVersion: "apps/v1", name: "ReplicaSet", user: replicaSetUser, kind: control.ReplicaSets,
+	get:    control.Get[appsv1.ReplicaSet],
+	status: func(rs *appsv1.ReplicaSet) core.Request { return replicaSetUser.UpdateStatus(control.ReplicaSets, rs) },
+}
+
 var replicaSetUser = control.ServiceAccount("replicaset-controller")
 
 // burst is the most Pods that are made or deleted for one ReplicaSet at once.
 const burst = 500
 
 // ReplicaSets keeps as many Pods as each ReplicaSet asks for.
-func ReplicaSets(control.Options) control.Controller {
+func ReplicaSets(control.Options) control.Controller { return replicaSets.controller() }
+
+func (f flavor) controller() control.Controller {
 	return &control.Keyed{
-		Title: "replicaset-controller",
+		Title: f.title,
 		Map: func(s *control.State, c control.Change, add func(string)) {
 			switch {
-			case c.In(control.ReplicaSets):
+			case c.In(f.kind):
 				add(c.Key)
 			case c.In(control.Pods):
-				control.Owners(s, c, control.ReplicaSets, "ReplicaSet", replicaSetSelector, add)
+				control.Owners(s, c, f.kind, f.name, f.selector, add)
 			}
 		},
-		Reconcile: reconcileReplicaSet,
-		Failed:    replicaFailure,
+		Reconcile: f.reconcile,
+		Failed:    f.failure,
 	}
 }
 
-func replicaSetSelector(s *control.State, key string) labels.Selector {
-	return control.Selector(control.Get[appsv1.ReplicaSet](s, key).Spec.Selector)
+func (f flavor) selector(s *control.State, key string) labels.Selector {
+	return control.Selector(f.get(s, key).Spec.Selector)
 }
 
-func reconcileReplicaSet(now time.Time, s *control.State, key string) (r control.Result) {
-	rs := control.Get[appsv1.ReplicaSet](s, key)
+func (f flavor) reconcile(now time.Time, s *control.State, key string) (r control.Result) {
+	rs := f.get(s, key)
 	if rs == nil {
 		return r
 	}
@@ -52,8 +69,8 @@ func reconcileReplicaSet(now time.Time, s *control.State, key string) (r control
 	if selector == nil {
 		return r
 	}
-	ref := control.Reference("apps/v1", "ReplicaSet", rs)
-	all, requests := control.Claim[corev1.Pod](s, replicaSetUser, control.Pods, rs, ref, selector)
+	ref := control.Reference(f.apiVersion, f.name, rs)
+	all, requests := control.Claim[corev1.Pod](s, f.user, control.Pods, rs, ref, selector)
 	var active []*corev1.Pod
 	terminating := int32(0)
 	for _, p := range all {
@@ -67,21 +84,21 @@ func reconcileReplicaSet(now time.Time, s *control.State, key string) (r control
 	// What exists counts before what is made now, as for the real controller.
 	status, again := replicaSetStatus(now, rs, active, terminating)
 	if rs.DeletionTimestamp == nil {
-		requests = append(requests, scale(now, s, rs, ref, active)...)
+		requests = append(requests, f.scale(now, s, rs, ref, active)...)
 	}
-	if !sameStatus(rs, status) {
+	if !equality.Semantic.DeepEqual(rs.Status, status) {
 		changed := rs.DeepCopy()
 		changed.Status = status
-		requests = append(requests, replicaSetUser.UpdateStatus(control.ReplicaSets, changed))
+		requests = append(requests, f.status(changed))
 	}
 	return control.Result{Requests: requests, At: again}
 }
 
 // scale makes or deletes Pods.
-func scale(now time.Time, s *control.State, rs *appsv1.ReplicaSet, ref metav1.OwnerReference, active []*corev1.Pod) (out []core.Request) {
+func (f flavor) scale(now time.Time, s *control.State, rs *appsv1.ReplicaSet, ref metav1.OwnerReference, active []*corev1.Pod) (out []core.Request) {
 	diff := len(active) - int(*rs.Spec.Replicas)
 	if diff < 0 {
-		one := replicaSetUser.Create(control.Pods, pod.FromTemplate(&rs.Spec.Template, ref, rs))
+		one := f.user.Create(control.Pods, pod.FromTemplate(&rs.Spec.Template, ref, rs))
 		for range min(-diff, burst) {
 			out = append(out, one)
 		}
@@ -92,7 +109,7 @@ func scale(now time.Time, s *control.State, rs *appsv1.ReplicaSet, ref metav1.Ow
 	}
 	pod.Spare(active, beside(s, rs, active), now)
 	for _, p := range active[:min(diff, burst)] {
-		out = append(out, replicaSetUser.Delete(control.Pods.Path(p.Namespace, p.Name, ""), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))}))
+		out = append(out, f.user.Delete(control.Pods.Path(p.Namespace, p.Name, ""), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))}))
 	}
 	return out
 }
@@ -156,13 +173,9 @@ func dropCondition(all []appsv1.ReplicaSetCondition, kind appsv1.ReplicaSetCondi
 	return out
 }
 
-func sameStatus(rs *appsv1.ReplicaSet, status appsv1.ReplicaSetStatus) bool {
-	return equality.Semantic.DeepEqual(rs.Status, status)
-}
-
-// replicaFailure notes that a Pod could not be made or deleted.
-func replicaFailure(now time.Time, s *control.State, key string, r core.Request, why *metav1.Status) []core.Request {
-	rs := control.Get[appsv1.ReplicaSet](s, key)
+// failure notes that a Pod could not be made or deleted.
+func (f flavor) failure(now time.Time, s *control.State, key string, r core.Request, why *metav1.Status) []core.Request {
+	rs := f.get(s, key)
 	reason := map[string]string{"POST": "FailedCreate", "DELETE": "FailedDelete"}[r.Method]
 	if rs == nil || reason == "" {
 		return nil
@@ -175,5 +188,6 @@ func replicaFailure(now time.Time, s *control.State, key string, r core.Request,
 	rs = rs.DeepCopy()
 	rs.Status.Conditions = append(rs.Status.Conditions, appsv1.ReplicaSetCondition{
 		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now), Reason: reason, Message: why.Message})
-	return []core.Request{replicaSetUser.UpdateStatus(control.ReplicaSets, rs)}
+	said := f.user.Event(now, f.title, f.apiVersion, f.name, rs, corev1.EventTypeWarning, reason, map[string]string{"POST": "Error creating: ", "DELETE": "Error deleting: "}[r.Method]+why.Message)
+	return []core.Request{f.status(rs), said}
 }

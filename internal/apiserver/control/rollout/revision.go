@@ -131,6 +131,7 @@ func (w *rollout) create(next string) {
 	w.annotate(rs, next)
 	w.annotateSize(rs)
 	w.requests = append(w.requests, deploymentUser.Create(control.ReplicaSets, rs))
+	w.tell(name, 0, *rs.Spec.Replicas)
 	w.setRevision(next)
 	if hasDeadline(w.d) {
 		w.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", name))

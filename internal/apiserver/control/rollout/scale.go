@@ -2,12 +2,14 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -74,10 +76,24 @@ func (w *rollout) resized() bool {
 func (w *rollout) scaleTo(rs *appsv1.ReplicaSet, n int32) bool {
 	changed := w.annotateSize(rs) || *rs.Spec.Replicas != n
 	if changed {
+		w.tell(rs.Name, *rs.Spec.Replicas, n)
 		*rs.Spec.Replicas = n
 		w.changed[rs] = true
 	}
 	return changed
+}
+
+// tell makes the Event of a ReplicaSet that gets another size.
+func (w *rollout) tell(name string, before, after int32) {
+	direction := "up"
+	switch {
+	case before == after:
+		return
+	case before > after:
+		direction = "down"
+	}
+	w.events = append(w.events, deploymentUser.Event(w.now, "deployment-controller", "apps/v1", "Deployment", w.d, corev1.EventTypeNormal, "ScalingReplicaSet",
+		fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, name, before, after)))
 }
 
 // room is the size that the new ReplicaSet may have now.

@@ -97,7 +97,8 @@ func TestScaleAll(t *testing.T) {
 	}{
 		{"one", of(5, "25%", "25%", set("new", 3, 3, 3, 4)), "[5]"},
 		{"none has Pods", of(5, "25%", "25%", set("old", 0, 0, 3, 4), set("new", 0, 0, 3, 4)), "[0 5]"},
-		{"parts", of(20, "10", "0", set("old", 10, 10, 10, 20), set("new", 5, 0, 10, 20)), "[20 10]"},
+		{"parts", of(20, "50%", "0", set("old", 10, 10, 10, 15), set("new", 5, 0, 10, 15)), "[20 10]"},
+		{"what rounding leaves", of(20, "10", "0", set("old", 10, 10, 10, 20), set("new", 5, 0, 10, 20)), "[22 8]"},
 		{"less", of(5, "5", "0", set("old", 10, 10, 10, 15), set("new", 5, 0, 10, 15)), "[7 3]"},
 		{"to nothing", of(0, "1", "1", set("old", 3, 3, 4, 5), set("new", 2, 1, 4, 5)), "[0 0]"},
 		{"the new one is complete", of(4, "1", "1", set("old", 2, 2, 4, 5), set("new", 4, 4, 4, 5)), "[0 4]"},

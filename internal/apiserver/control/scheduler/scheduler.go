@@ -123,8 +123,10 @@ func (s *scheduler) place(now time.Time, v *control.State, key string) (r contro
 		return r
 	}
 	s.pending[key] = true
-	if req := unschedulable(now, p, message(nodes, helpless, reasons)); req.Method != "" {
+	why := message(nodes, helpless, reasons)
+	if req := unschedulable(now, p, why); req.Method != "" {
 		r.Requests = append(r.Requests, req)
+		r.Events = append(r.Events, user.Event(now, corev1.DefaultSchedulerName, "v1", "Pod", p, corev1.EventTypeWarning, "FailedScheduling", why))
 	}
 	return r
 }

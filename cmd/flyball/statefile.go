@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/state"
+	"github.com/flyball-io/flyball/test/apiserver"
+)
+
+// stateFile is the file that "flyball apiserver" keeps its state in; "" if it keeps none.
+type stateFile string
+
+var (
+	errRecording = errors.New("it is a recorded cluster, and would be overwritten: begin with it by --from, and keep the state in another file")
+	errFolder    = errors.New("is a directory")
+)
+
+// check finds what would keep the state from being written at the end. exists says that there is one to go on
+// from.
+func (f stateFile) check() (exists bool, err error) {
+	if f == "" {
+		return false, nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("--state %s: %w", f, err)
+		}
+	}()
+	switch info, err := os.Stat(string(f)); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return false, err
+	case info.IsDir():
+		return false, errFolder
+	default:
+		exists = true
+		if recorded, err := isRecording(string(f)); err != nil || recorded {
+			return true, errors.Join(err, errRecording)
+		}
+	}
+	tmp, err := f.temporary()
+	if err != nil {
+		return exists, err
+	}
+	return exists, errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+}
+
+// isRecording reports whether a file begins as a recorded cluster does.
+func isRecording(name string) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	begin, err := bufio.NewReaderSize(f, 16).Peek(2)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return state.IsRecording(begin), err
+}
+
+// temporary creates a file beside the state. Only its owner may read it: there are Secrets in it.
+func (f stateFile) temporary() (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(string(f)), "."+filepath.Base(string(f))+"-")
+}
+
+// save puts what write writes in the place of the file, in one step. If that fails, the file stays as it was.
+func (f stateFile) save(write func(io.Writer) error) error {
+	tmp, err := f.temporary()
+	if err != nil {
+		return f.unsaved(err)
+	}
+	err = write(tmp)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), string(f))
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name()) // the error is told
+		return f.unsaved(err)
+	}
+	return nil
+}
+
+// saveEvery is the time between two saves of a server that runs.
+const saveEvery = 30 * time.Second
+
+// whileRunning saves the state of a server now and then, if that has changed, until ctx ends. What fails is told on
+// errOut: a later save may do.
+func (f stateFile) whileRunning(ctx context.Context, s *apiserver.Server, errOut io.Writer) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	saved := s.Snapshot().Version()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now := s.Snapshot().Version(); f != "" && now != saved {
+			if err := f.save(s.Export); err != nil {
+				fmt.Fprintln(errOut, "flyball:", err)
+				continue
+			}
+			saved = now
+		}
+	}
+}
+
+func (f stateFile) unsaved(err error) error {
+	kept := "there is no such file yet"
+	if _, gone := os.Stat(string(f)); gone == nil {
+		kept = "the file is as it was before"
+	}
+	return fmt.Errorf("the state is not saved in %s, %s: %w", string(f), kept, err)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// restore is the method of a request to take over an object of a saved state. Its URL is that of the object,
+// and its body the object as it was stored. The one write of the answer has what selectors ask for, and what
+// clients see. The object is decoded, but neither validated nor admitted.
+const restore = "RESTORE"
+
+func (c *call) restores() bool { return c.req.Method == restore }
+
+// httpRequest returns what the real handler gets. It reads an object that is taken over.
+func httpRequest(c *call) (*http.Request, error) {
+	if c.restores() {
+		return http.NewRequest(http.MethodGet, c.req.URL, nil)
+	}
+	return http.NewRequest(c.req.Method, c.req.URL, bytes.NewReader(c.req.Body))
+}
+
+var errNoVersion = errors.New("it has no resourceVersion: it was never stored")
+
+// restore takes over the object of a call. Clients of the handler see it.
+func (s *slot) restore(c *call, key string, out runtime.Object) error {
+	text := bytes.TrimSpace(c.req.Body)
+	if err := s.decode(text, out); err != nil {
+		return err
+	}
+	version, err := s.ObjectResourceVersion(out)
+	if err != nil {
+		return err
+	}
+	if version == 0 {
+		return errNoVersion
+	}
+	labels, fields, err := s.attrs(out)
+	if err != nil {
+		return err
+	}
+	w := Write{Key: key, Version: version, Object: text, Labels: labels, Fields: fields}
+	if w.Shown, err = s.shown(out, text); err != nil {
+		return err
+	}
+	c.put(w)
+	return nil
+}

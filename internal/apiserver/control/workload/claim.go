@@ -1,0 +1,120 @@
+// Package workload decides what becomes of StatefulSets, DaemonSets, Jobs and CronJobs: which pods, claims,
+// revisions and jobs to create and delete, and what their status is. Each decision is a function of the time and
+// of the objects; it writes its requests into a [calls.Calls].
+package workload
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+)
+
+// owner is an object that controls others.
+type owner struct {
+	metav1.Object
+	kind     schema.GroupVersionKind
+	selector labels.Selector
+	// finalizers are added to what the owner adopts.
+	finalizers []string
+}
+
+// claim returns the objects that the owner controls. It adopts those that match and have no controller, and
+// releases those that match no longer.
+func claim[T metav1.Object](c *calls.Calls, o owner, objects []T) []T {
+	var out []T
+	for _, x := range objects {
+		ref := metav1.GetControllerOfNoCopy(x)
+		matches := o.selector.Matches(labels.Set(x.GetLabels()))
+		switch {
+		case ref != nil && ref.UID != o.GetUID():
+		case ref != nil && matches:
+			out = append(out, x)
+		case ref != nil && o.GetDeletionTimestamp() == nil:
+			c.Patch(x, map[string]any{"metadata": map[string]any{
+				"uid": x.GetUID(), "ownerReferences": []any{map[string]any{"$patch": "delete", "uid": o.GetUID()}},
+			}})
+		case ref == nil && matches && o.GetDeletionTimestamp() == nil && x.GetDeletionTimestamp() == nil:
+			meta := map[string]any{"uid": x.GetUID(), "ownerReferences": []any{controllerRef(o)}}
+			if len(o.finalizers) > 0 {
+				meta["finalizers"] = o.finalizers
+			}
+			c.Patch(x, map[string]any{"metadata": meta})
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func controllerRef(o owner) metav1.OwnerReference { return *metav1.NewControllerRef(o, o.kind) }
+
+// podOf returns a new pod of a template.
+func podOf(o owner, template *corev1.PodTemplateSpec) *corev1.Pod {
+	t := template.DeepCopy()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: o.GetName() + "-", Namespace: o.GetNamespace(), Labels: t.Labels, Annotations: t.Annotations,
+			Finalizers: t.Finalizers, OwnerReferences: []metav1.OwnerReference{controllerRef(o)},
+		},
+		Spec: t.Spec,
+	}
+}
+
+func setLabel(o metav1.Object, key, value string) {
+	l := o.GetLabels()
+	if l == nil {
+		l = map[string]string{}
+	}
+	l[key] = value
+	o.SetLabels(l)
+}
+
+// isReady reports whether the pod says that it is ready.
+func isReady(p *corev1.Pod) bool {
+	c := podCondition(p, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func podCondition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	at := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	if at < 0 {
+		return nil
+	}
+	return &p.Status.Conditions[at]
+}
+
+// isAvailable reports whether the pod has been ready for long enough. If it will be, due is when.
+func isAvailable(p *corev1.Pod, minReadySeconds int32, now time.Time) (available bool, due time.Time) {
+	c := podCondition(p, corev1.PodReady)
+	switch {
+	case c == nil || c.Status != corev1.ConditionTrue:
+		return false, time.Time{}
+	case minReadySeconds == 0:
+		return true, time.Time{}
+	case c.LastTransitionTime.IsZero():
+		return false, time.Time{}
+	}
+	if due = c.LastTransitionTime.Add(time.Duration(minReadySeconds) * time.Second); due.After(now) {
+		return false, due
+	}
+	return true, time.Time{}
+}
+
+func isActive(p *corev1.Pod) bool { return !isTerminal(p) && p.DeletionTimestamp == nil }
+
+func isTerminal(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// sooner returns the earlier of two times. The zero time is none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,321 @@
+package workload
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+)
+
+// DaemonSet is a DaemonSet and what its controller looks at.
+type DaemonSet struct {
+	Set *appsv1.DaemonSet
+	// Stored is the text of the set as it is stored.
+	Stored []byte
+	// Pods are those that the set controls, and those without a controller.
+	Pods []*corev1.Pod
+	// Revisions are all of the namespace.
+	Revisions []*appsv1.ControllerRevision
+	Nodes     []*corev1.Node
+	// Hash is the hash of the template that names its revision, with the collisions so far.
+	Hash func(collisions *int32) (string, error)
+}
+
+// daemonSet is a DaemonSet at one time.
+type daemonSet struct {
+	DaemonSet
+	owner
+	c     *calls.Calls
+	now   time.Time
+	hash  string // of the present template
+	nodes []string
+	// pods are those of each node, also of nodes that are gone.
+	pods map[string][]*corev1.Pod
+	// running has the nodes that are to have a pod.
+	running map[string]bool
+	due     time.Time
+}
+
+var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
+
+// Sync takes a DaemonSet one step further. It returns when to look again; the zero time means after a change.
+func (in DaemonSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
+	selector, err := metav1.LabelSelectorAsSelector(in.Set.Spec.Selector)
+	if err != nil || selector.Empty() || in.Set.DeletionTimestamp != nil {
+		return time.Time{}, err
+	}
+	d := &daemonSet{
+		DaemonSet: in, owner: owner{Object: in.Set, kind: daemonSetKind, selector: selector}, c: c, now: now,
+		pods: map[string][]*corev1.Pod{}, running: map[string]bool{},
+	}
+	old, err := d.history()
+	if err != nil {
+		return time.Time{}, err
+	}
+	all := claim(c, d.owner, in.Pods)
+	for _, p := range all {
+		if node := targetNode(p); node != "" && !(isTerminal(p) && p.DeletionTimestamp != nil) {
+			d.pods[node] = append(d.pods[node], p)
+		}
+	}
+	for _, pods := range d.pods {
+		slices.SortFunc(pods, byAge)
+	}
+	deleted := d.manage()
+	if d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		d.roll(deleted)
+	}
+	d.truncate(old, all)
+	d.writeStatus()
+	return d.due, nil
+}
+
+// byAge sorts pods that have a node first, then the oldest.
+func byAge(a, b *corev1.Pod) int {
+	if (a.Spec.NodeName != "") != (b.Spec.NodeName != "") {
+		if a.Spec.NodeName != "" {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// targetNode returns the node that a pod has, or is for; "" if it is for none in particular.
+func targetNode(p *corev1.Pod) string {
+	if p.Spec.NodeName != "" {
+		return p.Spec.NodeName
+	}
+	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, r := range t.MatchFields {
+				if r.Key == "metadata.name" && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
+					return r.Values[0]
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// history finds or makes the revision of the present template. It returns the other ones.
+func (d *daemonSet) history() (old []*appsv1.ControllerRevision, err error) {
+	data, err := revisionData(d.Stored)
+	if err != nil {
+		return nil, err
+	}
+	var current *appsv1.ControllerRevision
+	last := int64(0)
+	for _, r := range claim(d.c, d.owner, d.Revisions) {
+		if !bytes.Equal(r.Data.Raw, data) {
+			old, last = append(old, r), max(last, r.Revision)
+		} else if current == nil || r.Revision >= current.Revision {
+			current = r
+		}
+	}
+	sortRevisions(old)
+	if current != nil {
+		d.hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+		if current.Revision <= last {
+			d.c.PatchAt(current, nil, map[string]any{"revision": last + 1})
+		}
+		return old, nil
+	}
+	if d.hash, err = d.Hash(d.Set.Status.CollisionCount); err != nil {
+		return nil, err
+	}
+	current = newRevision(d.owner, &d.Set.Spec.Template, data, last+1, 0)
+	current.Name = d.Set.Name + "-" + d.hash
+	delete(current.Labels, "controller.kubernetes.io/hash")
+	current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = d.hash
+	if named(d.Revisions, current.Name) != nil { // of another template: the next step has another hash
+		o := d.Set.DeepCopy()
+		n := int32(1)
+		if c := o.Status.CollisionCount; c != nil {
+			n = *c + 1
+		}
+		o.Status.CollisionCount = &n
+		d.c.UpdateStatus(o)
+		return old, nil
+	}
+	d.c.Create(current)
+	return old, nil
+}
+
+// shouldRun reports whether a node is to have a pod, and whether one that it has may stay.
+func (d *daemonSet) shouldRun(node *corev1.Node) (run, stay bool) {
+	spec := d.Set.Spec.Template.Spec.DeepCopy()
+	tolerate(spec)
+	switch {
+	case spec.NodeName != "" && spec.NodeName != node.Name, !nodeMatches(spec, node):
+		return false, false
+	case !tolerates(spec.Tolerations, node, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule):
+		return false, tolerates(spec.Tolerations, node, corev1.TaintEffectNoExecute)
+	}
+	return true, true
+}
+
+// retryFailed is the least age of a failed pod that is replaced. Without it, a pod that fails at once would be
+// replaced for ever without time going on.
+const retryFailed = time.Second
+
+// manage creates and deletes pods, so that each node has the one that it should. It returns what it deletes.
+func (d *daemonSet) manage() (deleted map[*corev1.Pod]bool) {
+	deleted = map[*corev1.Pod]bool{}
+	remove := func(p *corev1.Pod) {
+		deleted[p] = true
+		d.c.Delete(p, "")
+	}
+	known := map[string]bool{}
+	for _, node := range d.Nodes {
+		known[node.Name] = true
+		run, stay := d.shouldRun(node)
+		if run {
+			d.nodes, d.running[node.Name] = append(d.nodes, node.Name), true
+		}
+		pods := d.pods[node.Name]
+		if !stay {
+			for _, p := range pods {
+				if p.DeletionTimestamp == nil {
+					remove(p)
+				}
+			}
+			continue
+		}
+		if run && len(pods) == 0 {
+			d.create(node.Name)
+			continue
+		}
+		var running []*corev1.Pod
+		for _, p := range pods {
+			switch at := p.CreationTimestamp.Add(retryFailed); {
+			case p.DeletionTimestamp != nil:
+			case p.Status.Phase == corev1.PodFailed && at.After(d.now):
+				d.due = sooner(d.due, at)
+			case isTerminal(p):
+				remove(p)
+			default:
+				running = append(running, p)
+			}
+		}
+		d.prune(node.Name, running, run, remove)
+	}
+	for _, node := range slices.Sorted(maps.Keys(d.pods)) {
+		for _, p := range d.pods[node] {
+			if !known[node] && p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
+				remove(p)
+			}
+		}
+	}
+	return deleted
+}
+
+// prune deletes the running pods of a node that are too many. While a pod replaces another one, both may be there.
+func (d *daemonSet) prune(node string, running []*corev1.Pod, run bool, remove func(*corev1.Pod)) {
+	surge := d.allowed(d.surge(), 1) > 0
+	if !surge || len(running) <= 1 {
+		for i, p := range running {
+			if i > 0 {
+				remove(p)
+			}
+		}
+		if surge && len(running) == 0 && run {
+			d.create(node)
+		}
+		return
+	}
+	var fresh, old *corev1.Pod
+	for _, p := range running {
+		switch isNew := p.Labels[appsv1.ControllerRevisionHashLabelKey] == d.hash; {
+		case isNew && fresh == nil:
+			fresh = p
+		case !isNew && old == nil:
+			old = p
+		default:
+			remove(p)
+		}
+	}
+	if fresh != nil && old != nil && (!isReady(old) || d.available(fresh)) {
+		remove(old)
+	}
+}
+
+func (d *daemonSet) available(p *corev1.Pod) bool {
+	ok, due := isAvailable(p, d.Set.Spec.MinReadySeconds, d.now)
+	d.due = sooner(d.due, due)
+	return ok
+}
+
+// create creates the pod of a node.
+func (d *daemonSet) create(node string) {
+	p := podOf(d.owner, &d.Set.Spec.Template)
+	if text, ok := d.Set.Annotations[appsv1.DeprecatedTemplateGeneration]; ok {
+		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+			setLabel(p, "pod-template-generation", text)
+		}
+	}
+	setLabel(p, appsv1.DefaultDaemonSetUniqueLabelKey, d.hash)
+	tolerate(&p.Spec)
+	bindTo(&p.Spec, node)
+	d.c.Create(p)
+}
+
+// truncate deletes the oldest revisions that no pod has, until as many as allowed are left.
+func (d *daemonSet) truncate(old []*appsv1.ControllerRevision, pods []*corev1.Pod) {
+	live := map[string]bool{}
+	for _, p := range pods {
+		live[p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] = true
+	}
+	excess := len(old) - int(*d.Set.Spec.RevisionHistoryLimit)
+	for _, r := range old {
+		if excess > 0 && !live[r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] {
+			d.c.Delete(r, "")
+			excess--
+		}
+	}
+}
+
+// writeStatus writes the status if it says something new.
+func (d *daemonSet) writeStatus() {
+	st := appsv1.DaemonSetStatus{ObservedGeneration: d.Set.Generation, CollisionCount: d.Set.Status.CollisionCount, Conditions: d.Set.Status.Conditions}
+	for _, node := range d.Nodes {
+		pods := d.pods[node.Name]
+		switch {
+		case !d.running[node.Name] && len(pods) > 0:
+			st.NumberMisscheduled++
+		case d.running[node.Name]:
+			st.DesiredNumberScheduled++
+			if len(pods) == 0 {
+				continue
+			}
+			st.CurrentNumberScheduled++
+			if p := pods[0]; isReady(p) {
+				st.NumberReady++
+				if d.available(p) {
+					st.NumberAvailable++
+				}
+			}
+			if d.updated(pods[0]) {
+				st.UpdatedNumberScheduled++
+			}
+		}
+	}
+	st.NumberUnavailable = st.DesiredNumberScheduled - st.NumberAvailable
+	old := d.Set.Status
+	if st.DesiredNumberScheduled == old.DesiredNumberScheduled && st.CurrentNumberScheduled == old.CurrentNumberScheduled &&
+		st.NumberMisscheduled == old.NumberMisscheduled && st.NumberReady == old.NumberReady && st.UpdatedNumberScheduled == old.UpdatedNumberScheduled &&
+		st.NumberAvailable == old.NumberAvailable && st.NumberUnavailable == old.NumberUnavailable && old.ObservedGeneration >= st.ObservedGeneration {
+		return
+	}
+	o := d.Set.DeepCopy()
+	o.Status = st
+	d.c.UpdateStatus(o)
+}

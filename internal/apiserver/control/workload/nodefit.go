@@ -1,0 +1,75 @@
+package workload
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nodeMatches reports whether the node is one that the pod's node selector and required node affinity allow.
+func nodeMatches(spec *corev1.PodSpec, node *corev1.Node) bool {
+	for k, v := range spec.NodeSelector {
+		if got, ok := node.Labels[k]; !ok || got != v {
+			return false
+		}
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
+		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
+			return false
+		}
+		name := map[string]string{"metadata.name": node.Name}
+		return !slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return !requirementMatches(r, node.Labels) }) &&
+			!slices.ContainsFunc(t.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return !requirementMatches(r, name) })
+	})
+}
+
+func requirementMatches(r corev1.NodeSelectorRequirement, values map[string]string) bool {
+	got, ok := values[r.Key]
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return ok && slices.Contains(r.Values, got)
+	case corev1.NodeSelectorOpNotIn:
+		return !ok || !slices.Contains(r.Values, got)
+	case corev1.NodeSelectorOpExists:
+		return ok
+	case corev1.NodeSelectorOpDoesNotExist:
+		return !ok
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if !ok || len(r.Values) != 1 {
+			return false
+		}
+		have, err := strconv.ParseInt(got, 10, 64)
+		if err != nil {
+			return false
+		}
+		want, err := strconv.ParseInt(r.Values[0], 10, 64)
+		return err == nil && (r.Operator == corev1.NodeSelectorOpGt && have > want || r.Operator == corev1.NodeSelectorOpLt && have < want)
+	}
+	return false
+}
+
+// tolerates reports whether the tolerations bear all taints of the node that have one of the effects.
+func tolerates(tolerations []corev1.Toleration, node *corev1.Node, effects ...corev1.TaintEffect) bool {
+	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return slices.Contains(effects, t.Effect) && !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return bears(x, t) })
+	})
+}
+
+// bears reports whether a toleration is for a taint.
+func bears(x corev1.Toleration, t corev1.Taint) bool {
+	if x.Effect != "" && x.Effect != t.Effect || x.Key != "" && x.Key != t.Key {
+		return false
+	}
+	switch x.Operator {
+	case "", corev1.TolerationOpEqual:
+		return x.Value == t.Value
+	case corev1.TolerationOpExists:
+		return true
+	}
+	return false
+}

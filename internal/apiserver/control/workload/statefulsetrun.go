@@ -1,0 +1,115 @@
+package workload
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// run creates, repairs and deletes pods. In order, it stops at the first pod that others have to wait for.
+func (s *statefulSet) run() {
+	ordered := s.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+	unhealthy := s.firstUnhealthy()
+	done := func() bool {
+		for _, p := range s.replicas {
+			if s.replica(p, ordered) && ordered {
+				return false
+			}
+		}
+		for _, p := range s.condemned {
+			s.matchClaims(p)
+		}
+		for _, p := range s.condemned {
+			if s.condemn(p, ordered, unhealthy) && ordered {
+				return false
+			}
+		}
+		return true
+	}()
+	s.count(s.replicas, s.condemned)
+	if done && s.Set.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType {
+		s.roll()
+	}
+}
+
+// firstUnhealthy returns the pod of the lowest ordinal that is not available; nil if all are.
+func (s *statefulSet) firstUnhealthy() *corev1.Pod {
+	for _, p := range s.replicas {
+		if s.unavailable(p) {
+			return p
+		}
+	}
+	for i := len(s.condemned) - 1; i >= 0; i-- {
+		if s.unavailable(s.condemned[i]) {
+			return s.condemned[i]
+		}
+	}
+	return nil
+}
+
+func (s *statefulSet) unavailable(p *corev1.Pod) bool {
+	return !s.available(p) || p.DeletionTimestamp != nil
+}
+
+// replica looks after one pod of the set. It reports whether the pods after it have to wait.
+func (s *statefulSet) replica(p *corev1.Pod, ordered bool) (wait bool) {
+	if isTerminal(p) {
+		if p.DeletionTimestamp == nil {
+			s.c.Delete(p, "")
+		}
+		return true
+	}
+	if p.Status.Phase == "" {
+		if s.hasStaleClaim(p) {
+			return true
+		}
+		if s.createClaims(p) {
+			s.c.Create(p)
+			s.matchClaims(p)
+		}
+		return true
+	}
+	if p.Status.Phase == corev1.PodPending && s.createClaims(p) {
+		s.matchClaims(p)
+	}
+	if ordered && (p.DeletionTimestamp != nil || !isRunningAndReady(p) || !s.available(p)) {
+		return true
+	}
+	s.matchClaims(p)
+	if p.Labels[appsv1.StatefulSetPodNameLabel] != p.Name {
+		p = p.DeepCopy()
+		s.identify(p)
+		s.c.PatchAt(p, map[string]any{"labels": p.Labels}, nil)
+	}
+	return false
+}
+
+// condemn deletes a pod that is too many. It reports whether the other ones have to wait.
+func (s *statefulSet) condemn(p *corev1.Pod, ordered bool, unhealthy *corev1.Pod) (wait bool) {
+	switch {
+	case p.DeletionTimestamp != nil:
+		return true
+	case ordered && p != unhealthy && (!isRunningAndReady(p) || !s.available(p)):
+		return true
+	}
+	s.c.Delete(p, "")
+	return true
+}
+
+// roll deletes the highest pod that does not have the update revision, when those above it are available.
+func (s *statefulSet) roll() {
+	lowest := 0
+	if u := s.Set.Spec.UpdateStrategy.RollingUpdate; u != nil {
+		lowest = int(*u.Partition)
+	}
+	for i := len(s.replicas) - 1; i >= lowest; i-- {
+		p := s.replicas[i]
+		if revisionOf(p) != s.update.Name && p.DeletionTimestamp == nil {
+			s.c.Delete(p, "")
+			s.status.CurrentReplicas--
+			return
+		}
+		if s.unavailable(p) {
+			return
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package apiserver
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/state"
+)
+
+// Export writes the present state as YAML: a document about the file, and one for each object, as it is stored.
+// [Server.Import] and Options.State take it.
+func (s *Server) Export(w io.Writer) error {
+	if err := state.Write(w, s.web.Snapshot()); err != nil {
+		return fmt.Errorf("apiserver: export: %w", err)
+	}
+	return nil
+}
+
+// Import makes the state that of an export: objects come back with their uids, versions, times, managed fields
+// and statuses. All watches end, and there is no history. After an error the state is what it was.
+func (s *Server) Import(r io.Reader) error {
+	fresh := core.New(s.core)
+	if err := state.Read(r, fresh, s.now()); err != nil {
+		return fmt.Errorf("apiserver: import: %w", err)
+	}
+	s.web.Restore(fresh.Snapshot())
+	return nil
+}
+
+// Version returns the resourceVersion of the state: that of the last write.
+func (s *Snapshot) Version() uint64 { return s.state.View().Version() }
+
+// fill gives a new state its first objects: those of a file, or those of every cluster.
+func fill(into *core.State, begin *core.Beginning, file string, now time.Time, progress io.Writer) error {
+	if file == "" {
+		into.Begin(now, begin)
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("apiserver: state: %w", err)
+	}
+	defer f.Close()
+	head, err := bufio.NewReaderSize(f, 16).Peek(2)
+	if err == nil || errors.Is(err, io.EOF) {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	switch {
+	case err != nil:
+	case state.IsRecording(head):
+		into.Begin(now, begin)
+		err = state.Record(f, into, now, func(line string) { fmt.Fprintln(progress, line) })
+	default:
+		err = state.Read(f, into, now)
+	}
+	if err == nil {
+		return nil
+	}
+	if _, named := errors.AsType[*fs.PathError](err); !named {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return fmt.Errorf("apiserver: state: %w", err)
+}
