@@ -289,10 +289,12 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		version = "v1"
 	}
 	gv := schema.GroupVersion{Group: r.Group, Version: version}
-	json, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	codec := legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	codec := func(mediaType string) runtime.Codec {
+		info, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
+		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	}
 	return generic.RESTOptions{
-		StorageConfig:           storagebackend.NewDefaultConfig("", codec).ForResource(r),
+		StorageConfig:           storagebackend.NewDefaultConfig("", plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)}).ForResource(r),
 		Decorator:               newSlot,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
