@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
@@ -46,6 +45,7 @@ type api struct {
 	infos     *request.RequestInfoFactory
 	services  allocations
 	evictions turns
+	tokens    turns // of reviews of tokens
 	custom    *customResources
 	groups    []builtin
 	// schemas serves the OpenAPI documents of the built-in groups. They are made when somebody asks for one.
@@ -74,7 +74,7 @@ func newAPI() (*api, error) {
 		builtin:   map[string]bool{"core": true},
 		infos:     &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
-	t := &table{services: &a.services, evictions: &a.evictions, inner: a.inner}
+	t := &table{services: &a.services, evictions: &a.evictions, tokens: &a.tokens, inner: a.inner}
 	groups, err := t.groups()
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (a *api) install(g group, v groupVersion, admit admissionChain, converter *
 		Serializer:             legacyscheme.Codecs, ParameterCodec: legacyscheme.ParameterCodec,
 		Typer: legacyscheme.Scheme, Creater: legacyscheme.Scheme, Convertor: legacyscheme.Scheme, ConvertabilityChecker: legacyscheme.Scheme,
 		UnsafeConvertor: runtime.UnsafeObjectConvertor(legacyscheme.Scheme), Defaulter: legacyscheme.Scheme, Namer: runtime.Namer(meta.NewAccessor()),
-		TypeConverter: converter, EquivalentResourceRegistry: equivalents, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Admit: admit,
+		TypeConverter: converter, EquivalentResourceRegistry: equivalents, Authorizer: mayDo, Admit: admit,
 		MinRequestTimeout: watchTimeout, MaxRequestBodyBytes: maxBody,
 	}
 	resources, _, err := gv.InstallREST(a.container)
@@ -180,7 +180,7 @@ func (a *api) answer(req *Request) *Answer {
 		}
 	}
 	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts,
-		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list}
+		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list, User: c.as}
 }
 
 // groupOf returns the API group of a path, as in keys.
@@ -205,7 +205,13 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 			r.Header.Set(name, value)
 		}
 	}
-	if err := a.dispatch(w, r, c, c.req.User, c.req.Groups, recorder); err != nil {
+	if c.req.Bootstrap {
+		return a.bootstrap(c)
+	}
+	if c.req.Impersonate != nil {
+		return a.impersonate(w, r, c)
+	}
+	if err := a.dispatch(w, r, c, userOf(c.req), recorder); err != nil {
 		return err
 	}
 	if c.restores() {
@@ -215,7 +221,7 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 }
 
 // dispatch runs the handler of a resource or a document.
-func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, name string, groups []string, recorder *warnings) error {
+func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, who user.Info, recorder *warnings) error {
 	info, err := a.infos.NewRequestInfo(r)
 	if err != nil {
 		return err
@@ -223,12 +229,15 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, name str
 	if info.Resource == "services" {
 		defer a.services.begin(c)()
 	}
+	if info.Resource == "tokenreviews" {
+		defer a.tokens.begin(c)()
+	}
 	if info.Subresource == "eviction" {
 		defer a.evictions.begin(c)()
 	}
 	ctx := context.WithValue(context.Background(), callKey{}, c)
 	ctx = request.WithRequestInfo(ctx, info)
-	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: name, Groups: groups})
+	ctx = request.WithUser(ctx, who)
 	ctx = audit.WithAuditContext(ctx)
 	ctx = warning.WithWarningRecorder(ctx, recorder)
 	h, err := a.route(c, info)

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -129,7 +128,7 @@ func (c *customResources) handler(d *definition) (http.Handler, error) {
 	}
 	same := func(r webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver { return r }
 	h, err := apiextensionsserver.NewCustomResourceDefinitionHandler(nil, nil, lone{d: own}, http.NotFoundHandler(), c.table, c.admit, nil,
-		webhook.NewDefaultServiceResolver(), same, 1, authorizerfactory.NewAlwaysAllowAuthorizer(), requestTimeout, watchTimeout, models, maxBody)
+		webhook.NewDefaultServiceResolver(), same, 1, mayDo, requestTimeout, watchTimeout, models, maxBody)
 	if err != nil {
 		return nil, err
 	}

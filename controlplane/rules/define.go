@@ -14,6 +14,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // define does what the controllers of custom resource definitions do after a request: names are accepted,
@@ -227,6 +228,9 @@ func (a *api) updateStatus(c *call, d *definition) error {
 	return err
 }
 
+// itself is the user as whom the server makes requests.
+var itself = &user.DefaultInfo{Name: "system:apiserver", Groups: []string{"system:masters", "system:authenticated"}}
+
 // inner makes a request of the server itself, within a call.
 func (a *api) inner(c *call, method, path string, body []byte) error {
 	r, err := http.NewRequest(method, path, bytes.NewReader(body))
@@ -236,7 +240,7 @@ func (a *api) inner(c *call, method, path string, body []byte) error {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "kube-apiserver")
 	w := &response{header: http.Header{}}
-	if err := a.dispatch(w, r, c, "system:apiserver", []string{"system:masters", "system:authenticated"}, &warnings{}); err != nil {
+	if err := a.dispatch(w, r, c, itself, &warnings{}); err != nil {
 		return err
 	}
 	if w.code >= 300 {

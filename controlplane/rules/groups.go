@@ -2,12 +2,12 @@ package main
 
 import (
 	"maps"
+	"time"
 
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -48,9 +48,13 @@ import (
 	networkpolicy "k8s.io/kubernetes/pkg/registry/networking/networkpolicy/storage"
 	runtimeclass "k8s.io/kubernetes/pkg/registry/node/runtimeclass/storage"
 	disruption "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/storage"
+	clusterrolepolicy "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/policybased"
 	clusterrole "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
+	clusterrolebindingpolicy "k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding/policybased"
 	clusterrolebinding "k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding/storage"
+	rolepolicy "k8s.io/kubernetes/pkg/registry/rbac/role/policybased"
 	role "k8s.io/kubernetes/pkg/registry/rbac/role/storage"
+	rolebindingpolicy "k8s.io/kubernetes/pkg/registry/rbac/rolebinding/policybased"
 	rolebinding "k8s.io/kubernetes/pkg/registry/rbac/rolebinding/storage"
 	priorityclass "k8s.io/kubernetes/pkg/registry/scheduling/priorityclass/storage"
 	csidriver "k8s.io/kubernetes/pkg/registry/storage/csidriver/storage"
@@ -59,6 +63,7 @@ import (
 	storageclass "k8s.io/kubernetes/pkg/registry/storage/storageclass/storage"
 	attachment "k8s.io/kubernetes/pkg/registry/storage/volumeattachment/storage"
 	attributesclass "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
+	"k8s.io/kubernetes/pkg/serviceaccount"
 
 	// The types of each group, with their defaults and conversions.
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
@@ -101,6 +106,7 @@ type table struct {
 	err       error
 	services  *allocations
 	evictions *turns
+	tokens    *turns
 	// inner makes a request of the server itself.
 	inner func(c *call, method, path string, body []byte) error
 }
@@ -123,9 +129,7 @@ func (t *table) groups() ([]group, error) {
 		{"networking.k8s.io", 17200, stable(join(t.networks(), t.two("ingresses")(ingress.NewREST(t)), resources{
 			"ingressclasses": t.one(ingressclass.NewREST(t)), "networkpolicies": t.one(networkpolicy.NewREST(t))}))},
 		{"policy", 17100, stable(t.two("poddisruptionbudgets")(disruption.NewREST(t)))},
-		{"rbac.authorization.k8s.io", 17000, stable(resources{
-			"clusterrolebindings": t.one(clusterrolebinding.NewREST(t)), "clusterroles": t.one(clusterrole.NewREST(t)),
-			"rolebindings": t.one(rolebinding.NewREST(t)), "roles": t.one(role.NewREST(t))})},
+		{"rbac.authorization.k8s.io", 17000, stable(t.roles())},
 		{"storage.k8s.io", 16800, stable(t.volumes())},
 		{"admissionregistration.k8s.io", 16700, stable(join(t.policies(), resources{
 			"mutatingwebhookconfigurations": t.one(mutatingwebhook.NewREST(t)), "validatingwebhookconfigurations": t.one(validatingwebhook.NewREST(t))}))},
@@ -141,7 +145,7 @@ func (t *table) groups() ([]group, error) {
 }
 
 func (t *table) core(events rest.Storage) resources {
-	pods, err := pod.NewStorage(t, nil, nil, callBudgets{table: t}, authorizerfactory.NewAlwaysAllowAuthorizer())
+	pods, err := pod.NewStorage(t, nil, nil, callBudgets{table: t}, mayDo)
 	t.fail(err)
 	nodes, err := node.NewStorage(t, client.KubeletClientConfig{}, nil)
 	t.fail(err)
@@ -149,9 +153,14 @@ func (t *table) core(events rest.Storage) resources {
 	t.fail(err)
 	namespaces, status, finalize, err := namespace.NewREST(t)
 	t.fail(err)
-	accounts, err := account.NewREST(t, nil, nil, 0, nil, nil, nil, false, 0)
+	secrets, err := secret.NewREST(t)
 	t.fail(err)
 	endpoints, err := endpoint.NewREST(t)
+	t.fail(err)
+	if t.err != nil {
+		return nil
+	}
+	accounts, err := account.NewREST(t, generator{}, audiences, 0, pods.Pod.Store, secrets.Store, nodes.Node.Store, true, serviceaccount.ExpirationExtensionSeconds*time.Second)
 	t.fail(err)
 	if t.err != nil {
 		return nil
@@ -168,7 +177,7 @@ func (t *table) core(events rest.Storage) resources {
 			"replicationcontrollers": replicas.Controller, "replicationcontrollers/status": replicas.Status, "replicationcontrollers/scale": replicas.Scale,
 			"namespaces": namespaces, "namespaces/status": status, "namespaces/finalize": finalize,
 			"configmaps": t.one(configmap.NewREST(t)), "endpoints": endpoints, "services": services, "services/status": servicesStatus, "events": events, "limitranges": t.one(limitrange.NewREST(t)),
-			"podtemplates": t.one(podtemplate.NewREST(t)), "secrets": t.one(secret.NewREST(t)), "serviceaccounts": accounts,
+			"podtemplates": t.one(podtemplate.NewREST(t)), "secrets": secrets, "serviceaccounts": accounts, "serviceaccounts/token": tokens{accounts.Token},
 		})
 }
 
@@ -220,6 +229,25 @@ func (t *table) volumes() resources {
 	return resources{
 		"csidrivers": drivers.CSIDriver, "csinodes": nodes.CSINode, "csistoragecapacities": capacities.CSIStorageCapacity,
 		"storageclasses": t.one(storageclass.NewREST(t)), "volumeattributesclasses": t.one(attributesclass.NewREST(t)), "volumeattachments": attachments.VolumeAttachment, "volumeattachments/status": attachments.Status,
+	}
+}
+
+// roles are roles and bindings. Nobody can grant more than they hold.
+func (t *table) roles() resources {
+	clusterBindings, err := clusterrolebinding.NewREST(t)
+	t.fail(err)
+	clusterRoles, err := clusterrole.NewREST(t)
+	t.fail(err)
+	bindings, err := rolebinding.NewREST(t)
+	t.fail(err)
+	inNamespaces, err := role.NewREST(t)
+	t.fail(err)
+	if t.err != nil {
+		return nil
+	}
+	return resources{
+		"clusterrolebindings": clusterrolebindingpolicy.NewStorage(clusterBindings, mayDo, grants), "clusterroles": clusterrolepolicy.NewStorage(clusterRoles, mayDo, grants),
+		"rolebindings": rolebindingpolicy.NewStorage(bindings, mayDo, grants), "roles": rolepolicy.NewStorage(inNamespaces, mayDo, grants),
 	}
 }
 

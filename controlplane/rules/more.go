@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -42,35 +40,32 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 )
 
-// reviews answer questions about tokens and access. Nobody has a token, and everybody may do everything.
+// reviews answer questions about tokens and access.
 func (t *table) reviews() (authentication, authorization resources) {
-	nobody := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return nil, false, nil })
-	all := authorizerfactory.NewAlwaysAllowAuthorizer()
-	return resources{"tokenreviews": tokenreview.NewREST(nobody, nil), "selfsubjectreviews": selfsubjectreview.NewREST()},
+	return resources{"tokenreviews": tokenreview.NewREST(authenticated{t.tokens}, audiences), "selfsubjectreviews": selfsubjectreview.NewREST()},
 		resources{
-			"subjectaccessreviews": subjectaccessreview.NewREST(all), "selfsubjectaccessreviews": selfsubjectaccessreview.NewREST(all),
-			"localsubjectaccessreviews": localsubjectaccessreview.NewREST(all), "selfsubjectrulesreviews": selfsubjectrulesreview.NewREST(all),
+			"subjectaccessreviews": subjectaccessreview.NewREST(mayDo), "selfsubjectaccessreviews": selfsubjectaccessreview.NewREST(mayDo),
+			"localsubjectaccessreviews": localsubjectaccessreview.NewREST(mayDo), "selfsubjectrulesreviews": selfsubjectrulesreview.NewREST(mayDo),
 		}
 }
 
 // policies are admission policies. They are stored, and no more.
 func (t *table) policies() resources {
-	all := authorizerfactory.NewAlwaysAllowAuthorizer()
 	// It is asked only if the user may not do everything.
 	kinds := resolver.ResourceResolverFunc(func(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 		return schema.GroupVersionResource{}, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	})
-	validating, status, err := validatingpolicy.NewREST(t, all, kinds)
+	validating, status, err := validatingpolicy.NewREST(t, mayDo, kinds)
 	t.fail(err)
-	mutating, err := mutatingpolicy.NewREST(t, all, kinds)
+	mutating, err := mutatingpolicy.NewREST(t, mayDo, kinds)
 	t.fail(err)
 	if t.err != nil {
 		return nil
 	}
 	return resources{
 		"validatingadmissionpolicies": validating, "validatingadmissionpolicies/status": status, "mutatingadmissionpolicies": mutating,
-		"validatingadmissionpolicybindings": t.one(validatingbinding.NewREST(t, all, &validatingbinding.DefaultPolicyGetter{Getter: validating}, kinds)),
-		"mutatingadmissionpolicybindings":   t.one(mutatingbinding.NewREST(t, all, &mutatingbinding.DefaultPolicyGetter{Getter: mutating}, kinds)),
+		"validatingadmissionpolicybindings": t.one(validatingbinding.NewREST(t, mayDo, &validatingbinding.DefaultPolicyGetter{Getter: validating}, kinds)),
+		"mutatingadmissionpolicybindings":   t.one(mutatingbinding.NewREST(t, mayDo, &mutatingbinding.DefaultPolicyGetter{Getter: mutating}, kinds)),
 	}
 }
 
@@ -83,7 +78,7 @@ func (t *table) flows() resources {
 }
 
 func (t *table) devices() resources {
-	return join(t.two("resourceclaims")(resourceclaim.NewREST(t, callNamespaces{}, authorizerfactory.NewAlwaysAllowAuthorizer())), resources{
+	return join(t.two("resourceclaims")(resourceclaim.NewREST(t, callNamespaces{}, mayDo)), resources{
 		"deviceclasses": t.one(deviceclass.NewREST(t)), "resourceclaimtemplates": t.one(claimtemplate.NewREST(t, callNamespaces{})), "resourceslices": t.one(resourceslice.NewREST(t))})
 }
 

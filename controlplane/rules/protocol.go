@@ -25,6 +25,19 @@ type Request struct {
 	Groups      []string `json:",omitempty"`
 	Body        []byte   `json:",omitempty"`
 
+	// UserUID and Extra are what else is known of the user.
+	UserUID string              `json:",omitempty"`
+	Extra   map[string][]string `json:",omitempty"`
+	// Impersonate are the headers of impersonation. A request that has them is not made: its answer says
+	// who it is made as, or why not.
+	Impersonate map[string][]string `json:",omitempty"`
+	// Bootstrap asks for the roles and bindings that every cluster has, in place of a request.
+	Bootstrap bool `json:",omitempty"`
+	// RBAC is whether users may do only what their roles allow.
+	RBAC bool `json:",omitempty"`
+	// Seed decides on the key that signs tokens.
+	Seed string `json:",omitempty"`
+
 	// Now is the time of the request in nanoseconds since 1970.
 	Now int64 `json:",omitempty"`
 	// UID is the uid of an object that the request creates, and Suffix what a generated name ends with.
@@ -61,6 +74,16 @@ type Answer struct {
 	// List is what a list or a watch asks for. The body of such an answer is void unless the request
 	// has a Collection.
 	List *List `json:",omitempty"`
+	// User is who a request with Impersonate is made as; nil if that is not allowed.
+	User *User `json:",omitempty"`
+}
+
+// User is who makes a request.
+type User struct {
+	Name   string
+	UID    string              `json:",omitempty"`
+	Groups []string            `json:",omitempty"`
+	Extra  map[string][]string `json:",omitempty"`
 }
 
 // Write is one change of the state.

@@ -32,11 +32,10 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/all"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/pki"
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 	"github.com/flyball-io/flyball/test/plane"
@@ -60,6 +59,16 @@ type Options struct {
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
+	// RBAC lets users do only what roles allow, as a real server does: there are its roles and bindings at the
+	// start, whoever shows no certificate and no token is system:anonymous, and RESTConfig is that of an
+	// administrator. It implies TLS.
+	RBAC bool
+	// TLS serves HTTPS and HTTP/2. Clients show who they are by a certificate, or a token of a service account;
+	// others are refused. Without TLS and RBAC, everybody who says nothing else is an administrator.
+	//
+	// All keys come from the seed, so whoever knows that can sign: this keeps users of a test apart, and nobody
+	// out.
+	TLS bool
 	// Port is that of the loopback address. Zero means any free one.
 	Port int
 	// InMemory is for a server without a port: clients of its RESTConfig reach it over pipes. Such a server and
@@ -76,7 +85,8 @@ type Options struct {
 
 // Server is an API server in memory. Its methods are safe for concurrent use.
 type Server struct {
-	t    testing.TB // nil: of New
+	t    testing.TB     // nil: of New
+	pki  *pki.Authority // nil: without TLS
 	web  *web.Server
 	core core.Options
 	now  func() time.Time
@@ -131,9 +141,14 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if now == nil {
 		now = time.Now
 	}
-	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History}
+	o.TLS = o.TLS || o.RBAC
+	begin, err := beginning(ask, o.RBAC)
+	if err != nil {
+		return nil, err
+	}
+	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody()}
 	state := core.New(options)
-	if err := fill(state, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
+	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks})
@@ -157,6 +172,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.url = "http://" + listener.Addr().String()
 	}
 	s.http = &http.Server{Handler: s.web, ReadHeaderTimeout: 10 * time.Second, ConnState: s.web.ConnState}
+	if o.TLS {
+		return s, s.serveTLS(listener, o.Seed)
+	}
 	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
 }
@@ -172,11 +190,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// URL returns the address, http://127.0.0.1:PORT. That of a server in memory leads nowhere.
+// URL returns the address, http://127.0.0.1:PORT, or https:// with TLS. That of a server in memory leads nowhere.
 func (s *Server) URL() string { return s.url }
-
-// RESTConfig returns a client configuration without a client-side rate limit. The caller owns it.
-func (s *Server) RESTConfig() *rest.Config { return &rest.Config{Host: s.url, QPS: -1, Dial: s.dial} }
 
 // Snapshot returns the present state. It costs next to nothing, whatever the number of objects.
 func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
@@ -196,6 +211,7 @@ var shared struct {
 	sync.Mutex
 	client *rules.Client
 	err    error
+	begin  map[bool]*core.Beginning // with RBAC, and without
 }
 
 // errDeadline is the cause if the timeout of "go test" is too short for the build.
@@ -275,6 +291,7 @@ func (w wrapped) Run() int {
 			shared.client.Close()
 		}
 		shared.client, shared.err = nil, nil
+		clear(shared.begin)
 	}()
 	return w.m.Run()
 }

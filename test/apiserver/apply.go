@@ -10,19 +10,6 @@ import (
 	"github.com/flyball-io/flyball/internal/manifest"
 )
 
-// Kubeconfig returns a kubeconfig file for the server. kubectl works with it:
-//
-//	err := os.WriteFile("kubeconfig", s.Kubeconfig(), 0o600)
-func (s *Server) Kubeconfig() []byte {
-	return fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-current-context: memory
-clusters: [{name: memory, cluster: {server: %q}}]
-contexts: [{name: memory, context: {cluster: memory, user: admin}}]
-users: [{name: admin, user: {}}]
-`, s.url)
-}
-
 // Apply applies the objects of files and folders server-side, as the field manager "test". Those that others
 // need come first. An object without a namespace whose kind has one comes into "default". An error ends the test.
 // It panics on a server of [New], which has no test.

@@ -25,23 +25,22 @@ func TestConformance(t *testing.T) {
 	}
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{})
-	run := func(t *testing.T, config *rest.Config, url string, c conformanceCase) []string {
-		t.Helper()
-		transport, err := rest.TransportFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := &http.Client{Transport: transport}
-		defer client.CloseIdleConnections()
-		s := &session{t: t, client: client, url: url, ns: "case-" + strings.ReplaceAll(c.name, " ", "-"), names: map[string]string{}}
-		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
-		c.run(s)
-		return s.out
-	}
-	for _, c := range slices.Concat(flows, customCases, kindCases(), peerCases) {
+	compareAll(t, slices.Concat(flows, customCases, kindCases(), peerCases), real, memory)
+}
+
+// server is a server that conversations are had with.
+type server interface {
+	URL() string
+	RESTConfig() *rest.Config
+	UserConfig(user string, groups ...string) (*rest.Config, error)
+}
+
+// compareAll runs each case against both servers.
+func compareAll(t *testing.T, cases []conformanceCase, real, memory server) {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			want := run(t, real.RESTConfig(), real.URL(), c)
-			got := run(t, memory.RESTConfig(), memory.URL(), c)
+			want := converse(t, real, c)
+			got := converse(t, memory, c)
 			if len(want) == 0 {
 				t.Error("the case asks nothing")
 			}
@@ -55,6 +54,26 @@ func TestConformance(t *testing.T) {
 			}
 		})
 	}
+}
+
+// converse has a conversation with a server, and returns what that answers.
+func converse(t *testing.T, on server, c conformanceCase) []string {
+	t.Helper()
+	s := &session{t: t, client: httpClient(t, on.RESTConfig()), on: on, url: on.URL(), ns: "case-" + strings.ReplaceAll(c.name, " ", "-"), names: map[string]string{}}
+	s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+	c.run(s)
+	return s.out
+}
+
+func httpClient(t *testing.T, config *rest.Config) *http.Client {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: transport}
+	t.Cleanup(client.CloseIdleConnections)
+	return client
 }
 
 // conformanceCase is a conversation. In paths and bodies NS is the case's own namespace, and ~ its path.

@@ -21,6 +21,7 @@ import (
 type session struct {
 	t      testing.TB
 	client *http.Client
+	on     server
 	url    string
 	ns     string // a namespace of its own
 
@@ -120,13 +121,18 @@ func (s *session) send(method, path, body string, header ...string) (code int, w
 // await repeats a read until the answer has a text. It writes nothing down.
 func (s *session) await(path, text string) {
 	s.t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) { // nothing announces what a server serves
+	s.until(s.path(path)+" has "+text, func() bool {
 		_, _, body := s.send("GET", s.path(path), "")
-		if strings.Contains(string(body), s.path(text)) {
-			return
-		}
+		return strings.Contains(string(body), s.path(text))
+	})
+}
+
+// until waits until something is so.
+func (s *session) until(what string, so func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(20 * time.Millisecond) { // nothing announces what a server knows
 		if time.Now().After(end) {
-			s.t.Fatalf("%s never has %s: %.3000s", s.path(path), text, body)
+			s.t.Fatalf("it never came to this: %s", what)
 		}
 	}
 }
@@ -215,6 +221,12 @@ func (s *session) walk(v any) {
 		if causes, ok := v["causes"].([]any); ok && len(causes) > 1 {
 			slices.SortFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		}
+		// The real server has bindings in any order.
+		for _, key := range []string{"resourceRules", "nonResourceRules"} {
+			if rules, ok := v[key].([]any); ok {
+				slices.SortFunc(rules, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			}
+		}
 		// Managed fields are sorted by time first, in seconds.
 		if managed, ok := v["managedFields"].([]any); ok {
 			key := func(entry any) string {
@@ -258,6 +270,7 @@ var (
 	address   = regexp.MustCompile(`10\.0\.\d+\.\d+`)                 // of a Service
 	cells     = regexp.MustCompile(`"(\d+s|10\.0\.\d+\.\d+)"`)        // an age, an address
 	nodePort  = regexp.MustCompile(`(nodePort\\+":|"\d+:)3\d{4}\b`)   // in JSON, in a table
+	fingers   = regexp.MustCompile(`X509SHA256=[0-9a-f]{64}`)         // of a certificate
 	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`)       // as a field manager
 	inKey     = regexp.MustCompile(`Key: /[^ ,]*?([^/ ,]+/[^/ ,]+),`) // DIFFERENCES.md
 	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
@@ -275,6 +288,7 @@ func (s *session) hide(text string) string {
 		text = strings.ReplaceAll(text, uid, fmt.Sprintf("uid %d", i))
 	}
 	text = timestamp.ReplaceAllString(text, "TIME")
+	text = fingers.ReplaceAllString(text, "X509SHA256=")
 	text = program.ReplaceAllString(text, "kube-apiserver")
 	text = cells.ReplaceAllString(text, `"a cell"`)
 	text = address.ReplaceAllString(text, "ADDRESS")

@@ -37,25 +37,24 @@ func (s *Server) Import(r io.Reader) error {
 func (s *Snapshot) Version() uint64 { return s.state.View().Version() }
 
 // fill gives a new state its first objects: those of a file, or those of every cluster.
-func fill(into *core.State, file string, now time.Time, progress io.Writer) error {
+func fill(into *core.State, begin *core.Beginning, file string, now time.Time, progress io.Writer) error {
 	if file == "" {
-		return into.Boot(now)
+		into.Begin(now, begin)
+		return nil
 	}
 	f, err := os.Open(file)
 	if err != nil {
 		return fmt.Errorf("apiserver: state: %w", err)
 	}
 	defer f.Close()
-	begin, err := bufio.NewReaderSize(f, 16).Peek(2)
+	head, err := bufio.NewReaderSize(f, 16).Peek(2)
 	if err == nil || errors.Is(err, io.EOF) {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	switch {
 	case err != nil:
-	case state.IsRecording(begin):
-		if err = into.Boot(now); err != nil {
-			return err
-		}
+	case state.IsRecording(head):
+		into.Begin(now, begin)
 		err = state.Record(f, into, now, func(line string) { fmt.Fprintln(progress, line) })
 	default:
 		err = state.Read(f, into, now)

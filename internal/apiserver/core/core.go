@@ -37,6 +37,10 @@ type Options struct {
 	Seed string
 	// History is how long changes stay for watches and old versions. Zero means five minutes.
 	History time.Duration
+	// RBAC lets users do only what roles allow. Otherwise everybody who is known may do everything.
+	RBAC bool
+	// Nobody is who makes a request without credentials. The zero value means that it is refused.
+	Nobody User
 }
 
 // Request is one request of a client.
@@ -48,6 +52,8 @@ type Request struct {
 	UserAgent   string
 	User        string
 	Groups      []string
+	UserUID     string
+	Extra       map[string][]string // what else is known of the user
 	Body        []byte
 }
 
@@ -99,7 +105,11 @@ func New(o Options) *State {
 	if o.History <= 0 {
 		o.History = 5 * time.Minute
 	}
-	return &State{opts: o, View: View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1}, made: map[string]uint64{}}
+	return &State{opts: o, View: newView(o), made: map[string]uint64{}}
+}
+
+func newView(o Options) View {
+	return View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1, seed: o.Seed, rbac: o.RBAC, nobody: o.Nobody, memory: &memory{}}
 }
 
 // Version returns the version of the last write.
@@ -113,6 +123,12 @@ type View struct {
 	log     []Change
 	// compacted is the newest version whose change is no longer in the log.
 	compacted uint64
+
+	seed   string
+	rbac   bool
+	nobody User
+	roles  uint64 // the version of the last change of roles and bindings
+	memory *memory
 }
 
 // Now returns the present version of the state.
@@ -136,6 +152,7 @@ func (s *State) Snapshot() *Snapshot { return &Snapshot{view: s.Now(), made: map
 func (s *State) Restore(snap *Snapshot) {
 	s.View, s.made = snap.view, maps.Clone(snap.made)
 	s.objects = snap.view.objects.Copy()
+	s.memory = &memory{} // versions have another meaning
 }
 
 // Compact forgets all changes: older versions can be neither listed nor watched from then on.
@@ -173,6 +190,9 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	s.forget(now)
 	if isRead(req.Method) {
 		return s.Read(now, req)
+	}
+	if refused := s.Authorize(now, req); refused != nil {
+		return *refused
 	}
 	t := parsePath(req.URL)
 	n := s.made[t.collection()]
@@ -225,6 +245,9 @@ func (s *State) apply(now time.Time, writes []rules.Write) {
 			}
 		}
 		s.version = w.Version
+		if strings.HasPrefix(w.Key, roleKeys) {
+			s.roles = w.Version
+		}
 		s.log = append(s.log, Change{Version: w.Version, At: now, Old: old, Object: o, Deleted: w.Delete})
 	}
 }
@@ -262,7 +285,7 @@ func (v View) get(key string) *Object {
 func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	call := &rules.Request{
 		Method: req.Method, URL: req.URL, ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
-		Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
+		UserUID: req.UserUID, Extra: req.Extra, RBAC: v.rbac, Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
 	}
 	if t.name != "" {
 		v.with(call, t.key())
@@ -276,6 +299,10 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	switch {
 	case t.resource == "" && (strings.HasPrefix(req.URL, "/apis") || strings.HasPrefix(req.URL, "/openapi")), t.group == definitionGroup && !isRead(req.Method):
 		v.with(call, definitionKeys)
+	case t.subresource == "token" || t.resource == "tokenreviews":
+		call.Seed = v.seed
+	case v.rbac && t.group == "authorization.k8s.io":
+		v.with(call, roleKeys+"clusterrolebindings/")
 	case t.resource == "pods" && req.Method == http.MethodPost:
 		v.with(call, "/scheduling.k8s.io/priorityclasses/")
 	case t.resource == "services" && !isRead(req.Method):

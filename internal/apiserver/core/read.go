@@ -23,8 +23,15 @@ const contentJSON = "application/json"
 
 // Read answers a request that changes nothing.
 func (v View) Read(now time.Time, req Request) Answer {
+	if refused := v.Authorize(now, req); refused != nil {
+		return *refused
+	}
 	t := parsePath(req.URL)
-	_, query, _ := strings.Cut(req.URL, "?")
+	path, query, _ := strings.Cut(req.URL, "?")
+	switch path {
+	case "/healthz", "/livez", "/readyz":
+		return Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
+	}
 	values, err := url.ParseQuery(query)
 	if err == nil && t.name != "" {
 		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
@@ -240,6 +247,7 @@ func (v View) page(l *rules.List) (page, error) {
 
 // at returns an older version. The log has all changes since.
 func (v View) at(version uint64) View {
+	v.rbac = false // who may see it has been decided at the present version
 	v.objects = v.objects.Copy()
 	for i := len(v.log) - 1; i >= 0 && v.log[i].Version > version; i-- {
 		c := v.log[i]

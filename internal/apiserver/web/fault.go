@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -105,6 +106,9 @@ func (s *Server) Restart() {
 // cut closes all connections without a word. The caller holds the lock.
 func (s *Server) cut() {
 	for c := range s.conns {
+		if t, ok := c.(*tls.Conn); ok {
+			c = t.NetConn()
+		}
 		if t, ok := c.(*net.TCPConn); ok {
 			_ = t.SetLinger(0) // a reset
 		}
@@ -219,6 +223,9 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 	var answer core.Answer
 	if p.Stale > 0 {
 		view, _, _ := s.now()
+		if refused := view.Authorize(s.time(), req); refused != nil {
+			return *refused
+		}
 		answer = view.Before(p.Stale).Read(s.time(), req)
 	} else {
 		answer = s.Step(req)

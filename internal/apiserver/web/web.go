@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,11 +108,6 @@ func (s *Server) close() {
 
 // Step answers one request. An answer with a watch is for the one who asked.
 func (s *Server) Step(req core.Request) core.Answer {
-	path, _, _ := strings.Cut(req.URL, "?")
-	switch path {
-	case "/healthz", "/livez", "/readyz":
-		return core.Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
-	}
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		view, _, _ := s.now()
 		return view.Read(s.time(), req)
@@ -181,11 +175,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	req := core.Request{
 		Method: r.Method, URL: r.URL.RequestURI(), ContentType: r.Header.Get("Content-Type"), Accept: r.Header.Get("Accept"),
-		UserAgent: r.UserAgent(), User: "admin", Groups: []string{"system:masters", "system:authenticated"}, Body: body,
+		UserAgent: r.UserAgent(), Body: body,
+	}
+	header := w.Header()
+	if core.SpaceBeforeToken(r.Header.Get("Authorization")) {
+		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
+	}
+	view, _, _ := s.now()
+	req, refused := view.Identify(s.time(), req, credentials(r))
+	if refused != nil {
+		header.Set("Content-Type", refused.ContentType)
+		w.WriteHeader(refused.Code)
+		_, _ = w.Write(refused.Body) // a client that has gone needs no answer
+		return
 	}
 	plan := s.plan(req)
 	answer := s.answer(r.Context(), req, plan)
-	header := w.Header()
 	for _, text := range answer.Warnings {
 		header.Add("Warning", `299 - `+quoted(text))
 	}

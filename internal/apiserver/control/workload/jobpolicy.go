@@ -34,7 +34,9 @@ func judge(policy *batchv1.PodFailurePolicy, p *corev1.Pod) verdict {
 			why = fmt.Sprintf("Container %s for pod %s/%s failed with exit code %d matching %s rule at index %d", s.Name, p.Namespace, p.Name, s.State.Terminated.ExitCode, rule.Action, i)
 		default:
 			at := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-				return slices.ContainsFunc(rule.OnPodConditions, func(w batchv1.PodFailurePolicyOnPodConditionsPattern) bool { return w.Type == c.Type && w.Status == c.Status })
+				return slices.ContainsFunc(rule.OnPodConditions, func(w batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+					return w.Type == c.Type && w.Status == c.Status
+				})
 			})
 			if at < 0 {
 				continue

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/internal/apiserver/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
 // owner is an object that controls others.

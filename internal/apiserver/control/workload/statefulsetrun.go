@@ -76,6 +76,7 @@ func (s *statefulSet) replica(p *corev1.Pod, ordered bool) (wait bool) {
 	}
 	s.matchClaims(p)
 	if p.Labels[appsv1.StatefulSetPodNameLabel] != p.Name {
+		p = p.DeepCopy()
 		s.identify(p)
 		s.c.PatchAt(p, map[string]any{"labels": p.Labels}, nil)
 	}

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/internal/apiserver/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
 // DaemonSet is a DaemonSet and what its controller looks at.
@@ -20,8 +20,9 @@ type DaemonSet struct {
 	Set *appsv1.DaemonSet
 	// Stored is the text of the set as it is stored.
 	Stored []byte
-	// Pods and Revisions are those of the namespace.
-	Pods      []*corev1.Pod
+	// Pods are those that the set controls, and those without a controller.
+	Pods []*corev1.Pod
+	// Revisions are all of the namespace.
 	Revisions []*appsv1.ControllerRevision
 	Nodes     []*corev1.Node
 	// Hash is the hash of the template that names its revision, with the collisions so far.

@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-io/flyball/internal/apiserver/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
 // Job is a Job and what its controller looks at.
 type Job struct {
 	Job *batchv1.Job
-	// Pods are those of the namespace.
+	// Pods are those that the job controls, and those without a controller.
 	Pods []*corev1.Pod
 	// Backoff is what is remembered of the job between steps.
 	Backoff *Backoff
@@ -74,9 +74,6 @@ func (in Job) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	j.track(changed)
 	return j.due, nil
 }
-
-// Orphan lets go of a pod whose job is gone, so that it can be deleted.
-func Orphan(c *calls.Calls, p *corev1.Pod) { release(c, p) }
 
 // release removes the finalizer by which the job counts the pod.
 func release(c *calls.Calls, p *corev1.Pod) {

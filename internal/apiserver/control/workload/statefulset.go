@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/internal/apiserver/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
 // StatefulSet is a StatefulSet and what its controller looks at.
@@ -20,8 +20,9 @@ type StatefulSet struct {
 	Set *appsv1.StatefulSet
 	// Stored is the text of the set as it is stored.
 	Stored []byte
-	// Pods and Revisions are those of the namespace.
-	Pods      []*corev1.Pod
+	// Pods are those that the set controls, and those without a controller.
+	Pods []*corev1.Pod
+	// Revisions are all of the namespace.
 	Revisions []*appsv1.ControllerRevision
 	// Claim returns a claim of the namespace; nil if there is none.
 	Claim func(name string) *corev1.PersistentVolumeClaim
@@ -95,7 +96,6 @@ func (s *statefulSet) chooseRevisions(revisions []*appsv1.ControllerRevision) er
 	case newest:
 	case found != nil: // a rollback
 		s.c.PatchAt(found, nil, map[string]any{"revision": next})
-		found.Revision = next
 	default:
 		for found = newRevision(s.owner, &s.Set.Spec.Template, data, next, collisions); named(s.Revisions, found.Name) != nil; {
 			collisions++

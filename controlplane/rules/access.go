@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	rbacvalidation "k8s.io/kubernetes/pkg/registry/rbac/validation"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
+)
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+// access decides by the roles of the call in the context, or allows everything if the call does not ask for that.
+type access struct {
+	all interface {
+		authorizer.Authorizer
+		authorizer.RuleResolver
+	}
+	byRole authorizer.Authorizer
+	rules  authorizer.RuleResolver
+}
+
+var (
+	_ authorizer.Authorizer   = access{}
+	_ authorizer.RuleResolver = access{}
+)
+
+// mayDo is the authorizer of all handlers, and grants shows them what users hold.
+var (
+	mayDo  = newAccess()
+	grants = rbacvalidation.NewDefaultRuleResolver(stored, stored, stored, stored)
+	stored = roles{asRequest: true}
+)
+
+func newAccess() access {
+	byRole := rbac.New(roles{}, roles{}, roles{}, roles{})
+	return access{
+		all: authorizerfactory.NewAlwaysAllowAuthorizer(), rules: union.NewRuleResolvers(byRole),
+		byRole: union.New(authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup), byRole),
+	}
+}
+
+func (a access) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	if callFrom(ctx).req.RBAC {
+		return a.byRole.Authorize(ctx, attributes)
+	}
+	return a.all.Authorize(ctx, attributes)
+}
+
+func (a access) RulesFor(ctx context.Context, u user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+	if callFrom(ctx).req.RBAC {
+		return a.rules.RulesFor(ctx, u, namespace)
+	}
+	return a.all.RulesFor(ctx, u, namespace)
+}
+
+// roles are the roles and bindings of the call in the context.
+type roles struct {
+	// asRequest is whether one that is missing is named like the resource of the request, as by the real registry.
+	asRequest bool
+}
+
+func (r roles) GetRole(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
+	return roleObject[rbacv1.Role](ctx, r, "roles", namespace+"/"+name, name)
+}
+
+func (r roles) GetClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+	return roleObject[rbacv1.ClusterRole](ctx, r, "clusterroles", name, name)
+}
+
+func (roles) ListRoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
+	return roleObjects[rbacv1.RoleBinding](ctx, "rolebindings/"+namespace+"/")
+}
+
+func (roles) ListClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
+	return roleObjects[rbacv1.ClusterRoleBinding](ctx, "clusterrolebindings/")
+}
+
+func roleObject[T any](ctx context.Context, r roles, resource, key, name string) (*T, error) {
+	text := callFrom(ctx).get("/" + rbacGroup + "/" + resource + "/" + key)
+	if text == nil {
+		kind := strings.TrimSuffix(resource, "s")
+		if info, ok := request.RequestInfoFrom(ctx); ok && r.asRequest {
+			kind = info.Resource
+		}
+		return nil, apierrors.NewNotFound(rbacv1.Resource(kind), name)
+	}
+	return decoded[T](text)
+}
+
+func roleObjects[T any](ctx context.Context, prefix string) ([]*T, error) {
+	var out []*T
+	for _, text := range callFrom(ctx).under("/" + rbacGroup + "/" + prefix) {
+		o, err := decoded[T](text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// known are objects that were decoded before, by their text. They are read only.
+var known struct {
+	sync.Mutex
+	objects map[string]any
+}
+
+// maxKnown bounds them.
+const maxKnown = 4096
+
+// decoded returns the object of a text in the version of its storage.
+func decoded[T any](text json.RawMessage) (*T, error) {
+	known.Lock()
+	defer known.Unlock()
+	if o, ok := known.objects[string(text)].(*T); ok {
+		return o, nil
+	}
+	o := new(T)
+	if err := json.Unmarshal(text, o); err != nil {
+		return nil, err
+	}
+	if known.objects == nil || len(known.objects) >= maxKnown {
+		known.objects = map[string]any{}
+	}
+	known.objects[string(text)] = o
+	return o, nil
+}
+
+// userOf returns who makes a request.
+func userOf(req *Request) *user.DefaultInfo {
+	return &user.DefaultInfo{Name: req.User, UID: req.UserUID, Groups: req.Groups, Extra: req.Extra}
+}
+
+// impersonate answers who a request is made as, or why that is not allowed. It makes no request.
+func (a *api) impersonate(w http.ResponseWriter, r *http.Request, c *call) error {
+	info, err := a.infos.NewRequestInfo(r)
+	if err != nil {
+		return err
+	}
+	for name, values := range c.req.Impersonate {
+		r.Header[name] = values
+	}
+	ctx := context.WithValue(r.Context(), callKey{}, c)
+	ctx = request.WithUser(request.WithRequestInfo(ctx, info), userOf(c.req))
+	end := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if u, ok := request.UserFrom(r.Context()); ok {
+			c.as = &User{Name: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: u.GetExtra()}
+		}
+	})
+	// The filter remembers what it has allowed, so that each call needs one of its own.
+	impersonation.WithConstrainedImpersonation(end, mayDo, legacyscheme.Codecs).ServeHTTP(w, r.WithContext(ctx))
+	return nil
+}

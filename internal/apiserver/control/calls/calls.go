@@ -1,0 +1,124 @@
+// Package calls collects the requests of a controller. It knows the resources of the built-in types.
+package calls
+
+import (
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+)
+
+// Resources of the controllers that use this package.
+var (
+	Claims       = control.NewKind("", "v1", "persistentvolumeclaims")
+	Volumes      = control.NewKind("", "v1", "persistentvolumes")
+	Services     = control.NewKind("", "v1", "services")
+	Endpoints    = control.NewKind("", "v1", "endpoints")
+	Quotas       = control.NewKind("", "v1", "resourcequotas")
+	Replications = control.NewKind("", "v1", "replicationcontrollers")
+	StatefulSets = control.NewKind("apps", "v1", "statefulsets")
+	DaemonSets   = control.NewKind("apps", "v1", "daemonsets")
+	Revisions    = control.NewKind("apps", "v1", "controllerrevisions")
+	Jobs         = control.NewKind("batch", "v1", "jobs")
+	CronJobs     = control.NewKind("batch", "v1", "cronjobs")
+	Slices       = control.NewKind("discovery.k8s.io", "v1", "endpointslices")
+	Budgets      = control.NewKind("policy", "v1", "poddisruptionbudgets")
+	Autoscalers  = control.NewKind("autoscaling", "v2", "horizontalpodautoscalers")
+	Roles        = control.NewKind("rbac.authorization.k8s.io", "v1", "clusterroles")
+	Classes      = control.NewKind("storage.k8s.io", "v1", "storageclasses")
+)
+
+// Calls collects requests in their order.
+type Calls struct {
+	User control.User
+	List []core.Request
+}
+
+// Create asks for a new object.
+func (c *Calls) Create(o metav1.Object) { c.add(c.User.Create(kindOf(o), o)) }
+
+// Update replaces an object. It fails if the object has changed since it was read.
+func (c *Calls) Update(o metav1.Object) { c.add(c.User.Update(kindOf(o), o)) }
+
+// UpdateStatus replaces the status of an object. It fails if the object has changed since it was read.
+func (c *Calls) UpdateStatus(o metav1.Object) { c.add(c.User.UpdateStatus(kindOf(o), o)) }
+
+// Patch changes fields of an object by a strategic merge patch, whatever its version is.
+func (c *Calls) Patch(o metav1.Object, patch any) {
+	c.add(c.User.Do("PATCH", Path(o), "application/strategic-merge-patch+json", patch))
+}
+
+// PatchAt changes fields of an object by a merge patch. It fails if the object has changed since it was read.
+// Metadata and the rest of the patch may be nil.
+func (c *Calls) PatchAt(o metav1.Object, metadata, rest map[string]any) {
+	meta := map[string]any{"resourceVersion": o.GetResourceVersion(), "uid": o.GetUID()}
+	maps.Copy(meta, metadata)
+	patch := map[string]any{"metadata": meta}
+	maps.Copy(patch, rest)
+	c.add(c.User.Do("PATCH", Path(o), "application/merge-patch+json", patch))
+}
+
+// PatchStatus changes fields of an object's status by a merge patch, whatever its version is.
+func (c *Calls) PatchStatus(o metav1.Object, status any) {
+	c.add(c.User.Merge(kindOf(o), o.GetNamespace(), o.GetName(), "status", map[string]any{"status": status}))
+}
+
+// Delete deletes an object, and nothing else of its name. Without a policy it is the default one.
+func (c *Calls) Delete(o metav1.Object, policy metav1.DeletionPropagation) {
+	uid := o.GetUID()
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	if policy != "" {
+		options.PropagationPolicy = &policy
+	}
+	c.add(c.User.Delete(Path(o), options))
+}
+
+func (c *Calls) add(r core.Request) { c.List = append(c.List, r) }
+
+// Path returns the path of an object.
+func Path(o metav1.Object) string { return kindOf(o).Path(o.GetNamespace(), o.GetName(), "") }
+
+// kindOf returns the resource of a type.
+func kindOf(o metav1.Object) control.Kind {
+	switch o.(type) {
+	case *corev1.Pod:
+		return control.Pods
+	case *corev1.Endpoints: //nolint:staticcheck // clusters still have them
+		return Endpoints
+	case *corev1.PersistentVolumeClaim:
+		return Claims
+	case *corev1.PersistentVolume:
+		return Volumes
+	case *corev1.ResourceQuota:
+		return Quotas
+	case *appsv1.StatefulSet:
+		return StatefulSets
+	case *appsv1.DaemonSet:
+		return DaemonSets
+	case *appsv1.ControllerRevision:
+		return Revisions
+	case *batchv1.Job:
+		return Jobs
+	case *batchv1.CronJob:
+		return CronJobs
+	case *discoveryv1.EndpointSlice:
+		return Slices
+	case *policyv1.PodDisruptionBudget:
+		return Budgets
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		return Autoscalers
+	case *rbacv1.ClusterRole:
+		return Roles
+	}
+	panic(fmt.Sprintf("calls: the resource of %T is not known", o))
+}

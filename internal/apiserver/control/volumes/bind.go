@@ -1,0 +1,252 @@
+// Package volumes has the controllers that bind claims to volumes, and keep both as long as they are in use.
+package volumes
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+)
+
+// Annotations by which the binding of volumes and claims is known.
+const (
+	boundByController = "pv.kubernetes.io/bound-by-controller"
+	bindCompleted     = "pv.kubernetes.io/bind-completed"
+	provisioner       = "volume.kubernetes.io/storage-provisioner"
+	provisionerBeta   = "volume.beta.kubernetes.io/storage-provisioner"
+	defaultClass      = "storageclass.kubernetes.io/is-default-class"
+)
+
+// world is what the binder looks at.
+type world struct {
+	volumes []*corev1.PersistentVolume
+	classes []*storagev1.StorageClass
+	// used reports whether a pod that has a node uses a claim.
+	used func(*corev1.PersistentVolumeClaim) bool
+}
+
+// isFor reports whether a volume is reserved for a claim.
+func isFor(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) bool {
+	r := v.Spec.ClaimRef
+	return r != nil && r.Name == c.Name && r.Namespace == c.Namespace && (r.UID == "" || r.UID == c.UID)
+}
+
+func classOf(annotations map[string]string, name string) string {
+	if beta, ok := annotations[corev1.BetaStorageClassAnnotation]; ok {
+		return beta
+	}
+	return name
+}
+
+func claimClass(c *corev1.PersistentVolumeClaim) string {
+	name := ""
+	if c.Spec.StorageClassName != nil {
+		name = *c.Spec.StorageClassName
+	}
+	return classOf(c.Annotations, name)
+}
+
+func mode(m *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
+	if m == nil {
+		return corev1.PersistentVolumeFilesystem
+	}
+	return *m
+}
+
+// fits reports whether a volume is large enough, and of the right kind. It does not look at the claim it is for.
+func fits(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) bool {
+	have, want := v.Spec.Capacity[corev1.ResourceStorage], c.Spec.Resources.Requests[corev1.ResourceStorage]
+	return v.DeletionTimestamp == nil && have.Cmp(want) >= 0 && mode(v.Spec.VolumeMode) == mode(c.Spec.VolumeMode) &&
+		text(v.Spec.VolumeAttributesClassName) == text(c.Spec.VolumeAttributesClassName) &&
+		!slices.ContainsFunc(c.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(v.Spec.AccessModes, m) })
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// best returns the volume for a claim: one that is reserved for it, or else the smallest; nil if there is none.
+func (w *world) best(c *corev1.PersistentVolumeClaim, wait bool) *corev1.PersistentVolume {
+	var found []*corev1.PersistentVolume
+	for _, v := range w.volumes {
+		switch {
+		case !fits(v, c):
+		case isFor(v, c):
+			return v
+		case wait || v.Spec.ClaimRef != nil || v.Status.Phase != corev1.VolumeAvailable || classOf(v.Annotations, v.Spec.StorageClassName) != claimClass(c):
+		case c.Spec.Selector != nil && !matches(c.Spec.Selector, v.Labels):
+		default:
+			found = append(found, v)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return slices.MinFunc(found, func(a, b *corev1.PersistentVolume) int {
+		x, y := a.Spec.Capacity[corev1.ResourceStorage], b.Spec.Capacity[corev1.ResourceStorage]
+		return cmp.Or(cmp.Compare(len(a.Spec.AccessModes), len(b.Spec.AccessModes)), x.Cmp(y), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func matches(s *metav1.LabelSelector, l map[string]string) bool {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && selector.Matches(labels.Set(l))
+}
+
+// waits reports whether the claim is bound only when a pod needs it.
+func (w *world) waits(c *corev1.PersistentVolumeClaim) bool {
+	class := w.class(claimClass(c))
+	return class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer && !w.used(c)
+}
+
+// class returns a class by its name; nil if there is none.
+func (w *world) class(name string) *storagev1.StorageClass {
+	i := slices.IndexFunc(w.classes, func(x *storagev1.StorageClass) bool { return x.Name == name })
+	if name == "" || i < 0 {
+		return nil
+	}
+	return w.classes[i]
+}
+
+// standard returns the default class, the newest if there are several; nil if there is none.
+func (w *world) standard() *storagev1.StorageClass {
+	var found *storagev1.StorageClass
+	for _, x := range w.classes {
+		if x.Annotations[defaultClass] == "true" && (found == nil || x.CreationTimestamp.After(found.CreationTimestamp.Time)) {
+			found = x
+		}
+	}
+	return found
+}
+
+// claim takes a claim a step further.
+func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
+	i := slices.IndexFunc(w.volumes, func(v *corev1.PersistentVolume) bool { return v.Name == c.Spec.VolumeName })
+	var named *corev1.PersistentVolume
+	if i >= 0 {
+		named = w.volumes[i]
+	}
+	if _, done := c.Annotations[bindCompleted]; done {
+		if named != nil && (named.Spec.ClaimRef == nil || named.Spec.ClaimRef.UID == c.UID) {
+			bind(calls, named, c)
+		} else {
+			setClaim(calls, c, corev1.ClaimLost, nil)
+		}
+		return
+	}
+	if c.Spec.VolumeName != "" {
+		if named != nil && (named.Spec.ClaimRef == nil && fits(named, c) && classOf(named.Annotations, named.Spec.StorageClassName) == claimClass(c) || isFor(named, c)) {
+			bind(calls, named, c)
+		} else {
+			setClaim(calls, c, corev1.ClaimPending, nil)
+		}
+		return
+	}
+	wait := w.waits(c)
+	if v := w.best(c, wait); v != nil {
+		bind(calls, v, c)
+		return
+	}
+	if _, beta := c.Annotations[corev1.BetaStorageClassAnnotation]; !beta && c.Spec.StorageClassName == nil {
+		if class := w.standard(); class != nil {
+			calls.PatchAt(c, nil, map[string]any{"spec": map[string]any{"storageClassName": class.Name}})
+			return
+		}
+	}
+	if class := w.class(claimClass(c)); class != nil && !wait {
+		if c.Annotations[provisioner] != class.Provisioner {
+			calls.PatchAt(c, map[string]any{"annotations": map[string]any{provisioner: class.Provisioner, provisionerBeta: class.Provisioner}}, nil)
+		}
+		return // somebody else makes a volume
+	}
+	setClaim(calls, c, corev1.ClaimPending, nil)
+}
+
+// setClaim sets the status of a claim. The volume is nil unless it is bound.
+func setClaim(calls *calls.Calls, c *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, v *corev1.PersistentVolume) {
+	status := map[string]any{}
+	if c.Status.Phase != phase {
+		status["phase"] = phase
+	}
+	switch {
+	case v == nil && (c.Status.AccessModes != nil || c.Status.Capacity != nil):
+		status["accessModes"], status["capacity"] = nil, nil
+	case v != nil:
+		if !slices.Equal(c.Status.AccessModes, v.Spec.AccessModes) {
+			status["accessModes"] = v.Spec.AccessModes
+		}
+		if c.Status.Phase != phase && !equality.Semantic.DeepEqual(c.Status.Capacity, v.Spec.Capacity) {
+			status["capacity"] = v.Spec.Capacity
+		}
+		if name := v.Spec.VolumeAttributesClassName; c.Status.Phase != phase && text(name) != text(c.Status.CurrentVolumeAttributesClassName) {
+			status["currentVolumeAttributesClassName"] = name
+		}
+	}
+	if len(status) > 0 {
+		calls.PatchStatus(c, status)
+	}
+}
+
+// bind makes a volume and a claim each other's, the volume first.
+func bind(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+	if r := v.Spec.ClaimRef; r == nil || r.Name != c.Name || r.Namespace != c.Namespace || r.UID != c.UID {
+		var meta map[string]any
+		if !isFor(v, c) {
+			meta = map[string]any{"annotations": map[string]any{boundByController: "yes"}}
+		}
+		calls.PatchAt(v, meta, map[string]any{"spec": map[string]any{"claimRef": corev1.ObjectReference{
+			Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion,
+		}}})
+	}
+	setVolume(calls, v, corev1.VolumeBound)
+	annotations, spec := map[string]any{}, map[string]any{}
+	if c.Spec.VolumeName != v.Name {
+		spec["volumeName"] = v.Name
+		annotations[boundByController] = "yes"
+	}
+	if _, ok := c.Annotations[bindCompleted]; !ok {
+		annotations[bindCompleted] = "yes"
+	}
+	if len(annotations) > 0 {
+		calls.PatchAt(c, map[string]any{"annotations": annotations}, map[string]any{"spec": spec})
+	}
+	setClaim(calls, c, corev1.ClaimBound, v)
+}
+
+func setVolume(calls *calls.Calls, v *corev1.PersistentVolume, phase corev1.PersistentVolumePhase) {
+	if v.Status.Phase != phase {
+		calls.PatchStatus(v, map[string]any{"phase": phase})
+	}
+}
+
+// volume takes a volume a step further. The claim is that of its reference; nil if there is none.
+func volume(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+	r := v.Spec.ClaimRef
+	_, byController := v.Annotations[boundByController]
+	switch {
+	case r == nil || r.UID == "":
+		setVolume(calls, v, corev1.VolumeAvailable)
+	case c == nil || c.UID != r.UID:
+		if v.Status.Phase != corev1.VolumeFailed {
+			setVolume(calls, v, corev1.VolumeReleased)
+		}
+	case c.Spec.VolumeName == v.Name:
+		setVolume(calls, v, corev1.VolumeBound)
+	case c.Spec.VolumeName == "": // the claim's turn
+	case byController:
+		calls.PatchAt(v, map[string]any{"annotations": map[string]any{boundByController: nil}}, map[string]any{"spec": map[string]any{"claimRef": nil}})
+		setVolume(calls, v, corev1.VolumeAvailable)
+	default:
+		calls.PatchAt(v, nil, map[string]any{"spec": map[string]any{"claimRef": map[string]any{"uid": nil}}})
+		setVolume(calls, v, corev1.VolumeAvailable)
+	}
+}

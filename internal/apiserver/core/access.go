@@ -1,0 +1,178 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// roleKeys begins the keys of roles and bindings.
+const roleKeys = "/rbac.authorization.k8s.io/"
+
+// masters are the users who may do everything.
+const masters = "system:masters"
+
+// attributes are what permission to make a request depends on.
+type attributes struct {
+	verb string
+	target
+	path string // of a request that is about no resource
+}
+
+// attributes returns what permission for the request depends on, as the real server derives it from its path.
+func (r Request) attributes() attributes {
+	a := attributes{verb: strings.ToLower(r.Method), target: parsePath(r.URL)}
+	path, query, _ := strings.Cut(r.URL, "?")
+	if a.resource == "" {
+		a.target = target{}
+		if a.path = path; strings.Contains(path, "%") {
+			if decoded, err := url.PathUnescape(path); err == nil {
+				a.path = decoded
+			}
+		}
+		return a
+	}
+	if a.resource == "namespaces" && a.namespace == "" {
+		a.namespace = a.name
+	}
+	switch {
+	case r.Method == http.MethodPost:
+		a.verb = "create"
+	case r.Method == http.MethodOptions:
+		a.verb = ""
+	case r.Method == http.MethodPut:
+		a.verb = "update"
+	case r.Method == http.MethodDelete && a.name == "":
+		a.verb = "deletecollection"
+	case isRead(r.Method) && a.name != "":
+		a.verb = "get"
+	case isRead(r.Method):
+		a.verb = "list"
+		params, err := url.ParseQuery(query)
+		if err != nil {
+			return a
+		}
+		if w := params.Get("watch"); w != "" && w != "0" && !strings.EqualFold(w, "false") {
+			a.verb = "watch"
+		}
+		if selector, err := fields.ParseSelector(params.Get("fieldSelector")); err == nil {
+			a.name, _ = selector.RequiresExactMatch("metadata.name")
+		}
+	}
+	return a
+}
+
+// anyName is a name that no object has: who may do something to it may do so whatever the name is.
+const anyName = "any name"
+
+// decision is the answer to a question about access. as is who a request is made as, if it impersonates.
+type decision struct {
+	allowed bool
+	reason  string
+	as      *rules.User
+}
+
+// Authorize returns the answer to a request that its user may not make; nil if the user may.
+func (v View) Authorize(now time.Time, req Request) *Answer {
+	if !v.rbac || slices.Contains(req.Groups, masters) {
+		return nil
+	}
+	a := req.attributes()
+	general := a
+	if a.name != "" {
+		general.name = anyName
+		if general.resource == "namespaces" {
+			general.namespace = a.namespace
+		}
+	}
+	d, err := v.decide(now, req, general)
+	if err == nil && !d.allowed && a.name != "" {
+		d, err = v.decide(now, req, a)
+	}
+	if err != nil {
+		refused := failed(req, err)
+		return &refused
+	}
+	if d.allowed {
+		return nil
+	}
+	refused := forbidden(req, a, d.reason).answer(req)
+	return &refused
+}
+
+// markup is what texts of the server do not have, so that they never look like a page.
+var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// forbidden is the error for a request that its user may not make, in the words of the real server.
+func forbidden(req Request, a attributes, reason string) *failure {
+	what := fmt.Sprintf("path %q", a.path)
+	if a.resource != "" {
+		what = fmt.Sprintf("resource %q in API group %q at the cluster scope", strings.TrimSuffix(a.resource+"/"+a.subresource, "/"), a.group)
+		if a.namespace != "" {
+			what = strings.TrimSuffix(what, "at the cluster scope") + fmt.Sprintf("in the namespace %q", a.namespace)
+		}
+	}
+	text := markup.Replace(fmt.Sprintf("User %q cannot %s %s", req.User, a.verb, what))
+	if reason != "" {
+		text += ": " + reason
+	}
+	status := apierrors.NewForbidden(schema.GroupResource{Group: a.group, Resource: a.resource}, a.name, fmt.Errorf("%s", text)).ErrStatus
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return &failure{status}
+}
+
+// decide says whether the user of a request may do something. It asks rules what it does not remember.
+func (v View) decide(now time.Time, req Request, a attributes) (decision, error) {
+	a.version = ""
+	key := fmt.Sprintf("%q %q %q", req.User, req.Groups, a)
+	if d, ok := v.memory.decision(v.roles, key); ok {
+		return d, nil
+	}
+	review := authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: req.User, Groups: req.Groups}}
+	if a.resource == "" {
+		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: a.path, Verb: a.verb}
+	} else {
+		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+			Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Namespace: a.namespace, Name: a.name}
+	}
+	answer, _, err := v.review(now, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &review)
+	if err != nil {
+		return decision{}, err
+	}
+	if err := json.Unmarshal(answer, &review); err != nil {
+		return decision{}, err
+	}
+	d := decision{allowed: review.Status.Allowed, reason: review.Status.Reason}
+	v.memory.decided(v.roles, key, d)
+	return d, nil
+}
+
+// review asks rules a question of the server itself. It returns the answer, and the objects that it depends on.
+func (v View) review(now time.Time, path string, question any) (answer []byte, objects map[string]json.RawMessage, err error) {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return nil, nil, err
+	}
+	req := Request{Method: http.MethodPost, URL: path, ContentType: contentJSON, User: "system:apiserver", Groups: []string{masters}, Body: body}
+	call := v.call(now, req, parsePath(path))
+	a, err := v.ask(call)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.Code != http.StatusCreated {
+		return nil, nil, fmt.Errorf("%s: %d %s", path, a.Code, a.Body)
+	}
+	return a.Body, call.Objects, nil
+}

@@ -1,0 +1,67 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// Beginning is what a new state has. It is made once for any number of states, and never changes.
+type Beginning struct{ writes []rules.Write }
+
+// began is the time at which a Beginning is made. No object has it for another reason.
+var began = time.Date(1971, 2, 3, 4, 5, 6, 0, time.UTC)
+
+// NewBeginning makes what every cluster has, with its roles and bindings if it has RBAC.
+func NewBeginning(r Rules, rbac bool) (*Beginning, error) {
+	s := New(Options{Rules: r})
+	if err := s.boot(began); err != nil {
+		return nil, err
+	}
+	b := &Beginning{}
+	for _, c := range s.log {
+		o := c.Object
+		b.writes = append(b.writes, rules.Write{Key: o.Key, Version: o.Version, Object: o.JSON, Shown: o.shown, Labels: o.labels, Fields: o.fields, Delete: c.Deleted})
+	}
+	if !rbac {
+		return b, nil
+	}
+	answer, err := s.ask(s.with(&rules.Request{Method: "POST", URL: "/", Bootstrap: true, Now: began.UnixNano(), Version: s.version, Objects: map[string]json.RawMessage{}}, "/core/namespaces/"))
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: start: %w", err)
+	}
+	if answer.Code >= 300 {
+		return nil, fmt.Errorf("apiserver: start: roles: %d %s", answer.Code, answer.Body)
+	}
+	b.writes = append(b.writes, answer.Writes...)
+	return b, nil
+}
+
+// chosen matches the uid of an object. It stands before all that somebody else may have written.
+var chosen = regexp.MustCompile(`"uid":"([-0-9a-f]{36})"`)
+
+// Begin makes the objects of a Beginning, at a time, and with uids by the seed of the state. The state is new.
+func (s *State) Begin(now time.Time, b *Beginning) {
+	const form = time.RFC3339
+	then, at := []byte(began.Format(form)), []byte(now.UTC().Format(form))
+	writes := make([]rules.Write, len(b.writes))
+	for i, w := range b.writes {
+		uid := chosen.FindSubmatch(w.Object)
+		for _, text := range []*[]byte{(*[]byte)(&w.Object), (*[]byte)(&w.Shown)} {
+			if *text == nil {
+				continue
+			}
+			*text = bytes.ReplaceAll(*text, then, at)
+			if uid != nil {
+				own, _ := s.names(target{resource: w.Key}, Request{}, 0, 0)
+				*text = bytes.Replace(*text, uid[1], []byte(own), 1)
+			}
+		}
+		writes[i] = w
+	}
+	s.apply(now, writes)
+}
