@@ -41,7 +41,7 @@ var packedHelpers []byte
 
 // buildInformer compiles the tests over client-go's informer, and over the packed one.
 func buildInformer(ctx context.Context, dir string) (*sides, error) {
-	if err := copyModule(ctx, dir, clientGo, "", "clientgo"); err != nil {
+	if err := suites.CopyModule(ctx, dir, clientGo, "", "clientgo"); err != nil {
 		return nil, err
 	}
 	source := filepath.Join(dir, "tools", "cache")

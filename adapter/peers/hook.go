@@ -74,7 +74,7 @@ var clientHook = &hook{
 
 // copy copies controller-runtime and installs the hook.
 func (h *hook) copy(ctx context.Context, dir, version string) error {
-	if err := copyModule(ctx, dir, peer, version, h.modules...); err != nil {
+	if err := suites.CopyModule(ctx, dir, peer, version, h.modules...); err != nil {
 		return err
 	}
 	for _, i := range h.inserts {

@@ -40,7 +40,6 @@ func main() {
 	only := flag.String("suites", strings.Join(all, ","), "`names` of suites, separated by commas")
 	keep := flag.Bool("keep", false, "keep the temporary folder, with reports and logs")
 	var p peers
-	flag.BoolVar(&p.memory, "memory", false, "run them on the server in memory only")
 	flag.BoolVar(&p.stock, "stock", true, "run those of the peers, too")
 	flag.StringVar(&p.focus, "focus", "", "`expression` for the names of specs or tests: only those run")
 	flag.StringVar(&p.version, "version", "", "`version` of controller-runtime; empty: the newest that is tested")
@@ -55,7 +54,7 @@ func main() {
 
 // peers are the copies of the peers' modules, and how their suites run.
 type peers struct {
-	stock, memory  bool
+	stock          bool
 	focus, version string
 	dir, plane     string
 }
@@ -121,7 +120,6 @@ func (p *peers) runSuite(ctx context.Context, name string) (was, is *suites.Resu
 	for _, r := range []*suites.Run{&s.was, &s.is} {
 		if name != informerSuite {
 			r.Plane = p.plane
-			r.Memory = p.memory
 		}
 		if p.focus != "" && r.Ginkgo {
 			r.Args = append(slices.Clone(r.Args), "-ginkgo.focus="+p.focus)

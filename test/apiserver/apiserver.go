@@ -59,9 +59,8 @@ type Options struct {
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
-	// RBAC lets users do only what roles allow, as a real server does: there are its roles and bindings at the
-	// start, whoever shows no certificate and no token is system:anonymous, and RESTConfig is that of an
-	// administrator. It implies TLS.
+	// RBAC lets users do only what roles allow, with the roles and bindings that a real server has at its start.
+	// Whoever shows no certificate and no token is system:anonymous. RBAC implies TLS.
 	RBAC bool
 	// TLS serves HTTPS and HTTP/2. Clients show who they are by a certificate, or a token of a service account;
 	// others are refused. Without TLS and RBAC, everybody who says nothing else is an administrator.
@@ -85,14 +84,15 @@ type Options struct {
 
 // Server is an API server in memory. Its methods are safe for concurrent use.
 type Server struct {
-	t    testing.TB     // nil: of New
-	pki  *pki.Authority // nil: without TLS
-	web  *web.Server
-	core core.Options
-	now  func() time.Time
-	http *http.Server
-	url  string
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network's
+	t        testing.TB     // nil: of New
+	pki      *pki.Authority // nil: without TLS
+	web      *web.Server
+	core     core.Options
+	now      func() time.Time
+	http     *http.Server
+	requests requests // with TLS
+	url      string
+	dial     func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network's
 }
 
 // Snapshot is the state of a server at one time.
@@ -177,17 +177,6 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
-}
-
-// Close ends all watches, waits for the requests that run, and closes the port.
-func (s *Server) Close() error {
-	s.web.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := s.http.Shutdown(ctx); err != nil {
-		return fmt.Errorf("apiserver: %w", errors.Join(err, s.http.Close()))
-	}
-	return nil
 }
 
 // URL returns the address, http://127.0.0.1:PORT, or https:// with TLS. That of a server in memory leads nowhere.

@@ -68,4 +68,3 @@ func TestApplyOfWhatIsNotThere(t *testing.T) {
 		}
 	}
 }
-

@@ -55,6 +55,7 @@ func (s *Server) serveTLS(l net.Listener, seed string) error {
 	}
 	s.pki = authority
 	s.url = "https" + strings.TrimPrefix(s.url, "http")
+	s.requests.next, s.http.Handler = s.http.Handler, &s.requests
 	s.http.TLSConfig = authority.Server()
 	s.http.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust the server, or speak HTTP, get errors of their own
 	go s.http.ServeTLS(l, "", "")                // Close waits for its end

@@ -29,7 +29,7 @@ func Ginkgo(file string) (*Report, error) {
 			LeafNodeType            string
 			LeafNodeText            string
 			State                   string
-			Failure                 struct{ Message string }
+			Failure                 struct{ Message, ForwardedPanic string }
 		}
 	}
 	if err := json.Unmarshal(b, &reports); err != nil {
@@ -56,7 +56,7 @@ func Ginkgo(file string) (*Report, error) {
 			case "pending":
 				r.Pending++
 			default:
-				r.Failed = append(r.Failed, name+"\n"+spec.Failure.Message)
+				r.Failed = append(r.Failed, strings.TrimSuffix(name+"\n"+spec.Failure.Message+"\n"+spec.Failure.ForwardedPanic, "\n"))
 			}
 		}
 	}

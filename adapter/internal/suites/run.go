@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,15 +19,17 @@ import (
 type Run struct {
 	// Dir is the folder, and Binary the binary, as a path or from the folder.
 	Dir, Binary string
-	// Name names the run, its log, its report and the file FLYBALL_CALLS in the folder.
+	// Name names the run, its log, its report and the file FLYBALL_CALLS in the folder. Reports is another folder for
+	// these files.
 	Name      string
+	Reports   string
 	Ginkgo    bool // or a plain test
 	Args, Env []string
 	// Bound is the longest time: what runs then has failed. Grace is how long it may take to say so; zero: 1 min.
 	Bound, Grace time.Duration
 	// Plane is the binary of the control plane that the run has for itself. Empty: it has none.
 	Plane string
-	// Memory gives the run a server in memory in place of a control plane.
+	// Memory gives the run an API server in memory in place of a control plane.
 	Memory bool
 }
 
@@ -42,24 +45,13 @@ type Result struct {
 // Do runs the tests. Errors are those of the control plane, and the end of ctx: what the tests do is in the result.
 func (r Run) Do(ctx context.Context) (_ *Result, err error) {
 	env := append(os.Environ(), "FLYBALL_CALLS="+r.file(".calls"))
-	switch {
-	case r.Memory:
-		s, err := apiserver.New(ctx, apiserver.Options{})
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		if err := os.WriteFile(r.file(".kubeconfig"), s.Kubeconfig(), 0o600); err != nil {
-			return nil, err
-		}
-		env = append(env, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+r.file(".kubeconfig"))
-	case r.Plane != "":
-		p, err := plane.Start(ctx, plane.Options{Binary: r.Plane, Bare: true})
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, p.Close()) }()
-		env = append(env, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+p.KubeconfigPath())
+	kubeconfig, stop, err := r.server(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if kubeconfig != "" {
+		env = append(env, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+kubeconfig)
 	}
 	res, err := r.execute(ctx, append(env, r.Env...))
 	if err != nil {
@@ -68,8 +60,30 @@ func (r Run) Do(ctx context.Context) (_ *Result, err error) {
 	return res, res.count(r.file(".calls"))
 }
 
+// server starts the server of the run. The file is empty if it has none.
+func (r Run) server(ctx context.Context) (kubeconfig string, stop func() error, err error) {
+	switch {
+	case r.Memory:
+		s, err := apiserver.New(ctx, apiserver.Options{})
+		if err != nil {
+			return "", nil, err
+		}
+		if err := os.WriteFile(r.file(".kubeconfig"), s.Kubeconfig(), 0o600); err != nil {
+			return "", nil, errors.Join(err, s.Close())
+		}
+		return r.file(".kubeconfig"), s.Close, nil
+	case r.Plane != "":
+		p, err := plane.Start(ctx, plane.Options{Binary: r.Plane, Bare: true})
+		if err != nil {
+			return "", nil, err
+		}
+		return p.KubeconfigPath(), p.Close, nil
+	}
+	return "", func() error { return nil }, nil
+}
+
 // file is a file of the run.
-func (r Run) file(ext string) string { return filepath.Join(r.Dir, r.Name+ext) }
+func (r Run) file(ext string) string { return filepath.Join(cmp.Or(r.Reports, r.Dir), r.Name+ext) }
 
 // execute runs the binary. What hangs is asked for its name, then for its goroutines, and then killed: each is a
 // failure.

@@ -5,17 +5,8 @@ import (
 	"time"
 )
 
-// Boot makes what every cluster has: four namespaces, two priority classes, the Service of the server with the
-// range of its address, and roles if the state has RBAC.
-func (s *State) Boot(now time.Time) error {
-	b, err := NewBeginning(s.opts.Rules, s.opts.RBAC)
-	if err == nil {
-		s.Begin(now, b)
-	}
-	return err
-}
-
-// boot makes all but roles.
+// boot makes what every cluster has, but for roles: four namespaces, two priority classes, and the Service of the
+// server with the range of its address.
 func (s *State) boot(now time.Time) error {
 	do := func(method, contentType, path, body string) error {
 		a := s.Step(now, Request{Method: method, URL: path, ContentType: contentType, UserAgent: "kube-apiserver", User: "system:apiserver", Groups: []string{"system:masters"}, Body: []byte(body)})

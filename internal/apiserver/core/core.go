@@ -100,7 +100,7 @@ type State struct {
 	made map[string]uint64
 }
 
-// New returns an empty state. [State.Boot] makes the objects that every cluster has.
+// New returns an empty state. [State.Begin] makes the objects that every cluster has.
 func New(o Options) *State {
 	if o.History <= 0 {
 		o.History = 5 * time.Minute

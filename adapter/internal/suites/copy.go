@@ -1,0 +1,38 @@
+package suites
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// CopyModule copies a module of the module cache, and gives it the modules of this tree. An empty version is that of
+// the workspace; more are folders of further modules in that of the adapter.
+func CopyModule(ctx context.Context, dir, name, version string, more ...string) error {
+	root, err := Root(ctx)
+	if err != nil {
+		return err
+	}
+	if version == "" {
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", name).Output()
+		if err != nil {
+			return fmt.Errorf("go list -m %s: %w", name, err)
+		}
+		version = strings.TrimSpace(string(out))
+	}
+	from, err := Download(ctx, name, version)
+	if err != nil {
+		return err
+	}
+	if err := CopyTree(dir, from); err != nil {
+		return err
+	}
+	var edits []string
+	for _, folder := range more {
+		mod := Adapter + "/" + folder
+		edits = append(edits, "-require="+mod+"@"+NoVersion, "-replace="+mod+"="+filepath.Join(root, folder))
+	}
+	return Require(ctx, dir, root, edits...)
+}

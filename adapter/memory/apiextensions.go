@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/flyball-io/flyball/adapter/internal/suites"
+)
+
+const apiextensionsModule = "k8s.io/apiextensions-apiserver"
+
+//go:embed apiextensionshook.go.txt
+var apiextensionsHook []byte
+
+// leftOut are the tests of apiextensions-apiserver that do not run, and why. Those that ask for flags, or for etcd, are
+// skipped where they do so.
+var leftOut = map[string]string{
+	"TestCustomResourceDefaultingOfMetaFields": readsEtcd,
+	"TestInvalidObjectMetaInStorage":           readsEtcd,
+	"TestEtcdStorage":                          readsEtcd,
+}
+
+const readsEtcd = "it reads or writes etcd"
+
+// apiextensions compiles the integration tests of apiextensions-apiserver in the module of the control plane, which has
+// the versions that they belong to. In the copy, functions that give out a server replace those that start one.
+func apiextensions(ctx context.Context, dir string, s suite) (r suites.Run, err error) {
+	root, err := suites.Root(ctx)
+	if err != nil {
+		return r, err
+	}
+	module := filepath.Join(filepath.Dir(root), "controlplane")
+	of, err := suites.Command(ctx, module, "go", "list", "-m", "-f", "{{.Dir}}", apiextensionsModule)
+	if err != nil {
+		return r, err
+	}
+	dir = filepath.Join(dir, "apiextensions")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return r, err
+	}
+	for _, file := range []string{"go.mod", "go.sum"} { // what the tests need beside is added to a copy
+		text, err := os.ReadFile(filepath.Join(module, file))
+		if err != nil {
+			return r, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
+			return r, err
+		}
+	}
+	copied := filepath.Join(dir, "module")
+	if err := suites.CopyTree(copied, of); err != nil {
+		return r, err
+	}
+	if err := os.WriteFile(filepath.Join(copied, "test/integration/fixtures/server.go"), apiextensionsHook, 0o644); err != nil {
+		return r, err
+	}
+	modfile := filepath.Join(dir, "go.mod")
+	if _, err := suites.Command(ctx, dir, "go", "mod", "edit", "-replace="+apiextensionsModule+"="+copied, modfile); err != nil {
+		return r, err
+	}
+	binary := filepath.Join(dir, "suite.test")
+	if _, err := suites.Command(ctx, module, "go", "test", "-mod=mod", "-modfile="+modfile, "-vet=off", "-c", "-o", binary, apiextensionsModule+"/"+s.pkg); err != nil {
+		return r, err
+	}
+	return suites.Run{Dir: filepath.Join(copied, s.pkg), Binary: binary, Name: s.name, Bound: bound,
+		Args: []string{"-test.skip=^(" + strings.Join(slices.Sorted(maps.Keys(leftOut)), "|") + ")$"}}, nil
+}
