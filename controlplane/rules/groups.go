@@ -6,6 +6,7 @@ import (
 
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -293,8 +294,12 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		info, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
 		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
 	}
+	stored := runtime.Codec(plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
+	if !legacyscheme.Scheme.IsGroupRegistered(r.Group) { // the handler of custom resources converts them
+		stored = unstructured.UnstructuredJSONScheme
+	}
 	return generic.RESTOptions{
-		StorageConfig:           storagebackend.NewDefaultConfig("", plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)}).ForResource(r),
+		StorageConfig:           storagebackend.NewDefaultConfig("", stored).ForResource(r),
 		Decorator:               newSlot,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,

@@ -298,8 +298,8 @@ func TestRolesShowAtOnce(t *testing.T) {
 	may(false)
 }
 
-// With RBAC the controllers may do what they have to, and the roles that aggregate others have rules.
-func TestControllersWithRBAC(t *testing.T) {
+// With RBAC StatefulSets have Pods, and the roles that aggregate others have rules.
+func TestAggregatedRoles(t *testing.T) {
 	s := apiserver.Start(t, apiserver.Options{RBAC: true, Controllers: []string{"*"}})
 	admin := newClient(t, s)
 	labels := map[string]string{"app": "a"}
