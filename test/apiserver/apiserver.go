@@ -24,6 +24,10 @@
 //
 // DIFFERENCES.md lists what else the real server does.
 //
+// By default everybody is an administrator, over plain HTTP. With [Options.RBAC] users may do what their roles
+// allow, over TLS: [Server.UserConfig] is the configuration of one, and the subresource token of a service account
+// issues tokens. What a controller lacks in a cluster it lacks in such a test.
+//
 // The rules are a program of their own, which [plane.BuildRules] builds on first use: 3 to 5 minutes on two
 // cores, then seconds. All servers of a test binary share one process of it. It ends with the test binary;
 // [Wrap] ends it in good order.
