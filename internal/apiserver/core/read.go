@@ -32,6 +32,9 @@ func (v View) Read(now time.Time, req Request) Answer {
 	case "/healthz", "/livez", "/readyz":
 		return Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
 	}
+	if answer, ok := v.beside(now, req, t); ok {
+		return answer
+	}
 	values, err := url.ParseQuery(query)
 	if err == nil && t.name != "" {
 		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
