@@ -60,7 +60,11 @@ func (s *slot) decode(text []byte, into runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	kind := into.GetObjectKind().GroupVersionKind()
 	v.Set(reflect.Zero(v.Type()))
+	if u, ok := into.(runtime.Unstructured); ok && !kind.Empty() { // the codec converts to the version that it has
+		u.GetObjectKind().SetGroupVersionKind(kind)
+	}
 	_, _, err = s.codec.Decode(text, nil, into)
 	return err
 }

@@ -45,12 +45,13 @@ type Watch struct {
 	// Timeout is how long the client wants to watch; zero if it does not say.
 	Timeout time.Duration
 
-	target target
-	accept string
-	list   *rules.List
-	match  matcher
-	after  uint64
-	first  []Event // what comes before changes
+	target  target
+	defined *Object // the definition of the kind, if it is a custom one
+	accept  string
+	list    *rules.List
+	match   matcher
+	after   uint64
+	first   []Event // what comes before changes
 }
 
 // watch starts a watch.
@@ -59,7 +60,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	if err != nil {
 		return failed(req, err)
 	}
-	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, accept: req.Accept, list: l, match: m, after: v.version}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: req.Accept, list: l, match: m, after: v.version}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
 	if l.Version != "" && l.Version != "0" {

@@ -263,7 +263,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 				return
 			}
 		}
-		if f.flush.Flush() != nil {
+		if f.flush.Flush() != nil || watch.Over(view) {
 			return
 		}
 		select {
