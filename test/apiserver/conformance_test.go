@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 		c.run(s)
 		return s.out
 	}
-	for _, c := range slices.Concat(flows, customCases, kindCases(), webhookCases) {
+	for _, c := range slices.Concat(flows, customCases, kindCases(), webhookCases, conversionCases) {
 		t.Run(c.name, func(t *testing.T) {
 			want := run(t, real.RESTConfig(), real.URL(), c)
 			got := run(t, memory.RESTConfig(), memory.URL(), c)

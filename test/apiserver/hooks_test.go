@@ -126,9 +126,13 @@ func (h *hookServer) on(path string, answer func(review) string) {
 	h.answer[path] = answer
 }
 
-// asked writes down what the webhooks were asked since the last time.
-func (h *hookServer) asked() {
+// asked writes down what the webhooks were asked since the last time. It waits until the real server has written
+// collections in its cache: updates and deletes begin with what they find there, and ask again if that is old.
+func (h *hookServer) asked(collections ...string) {
 	h.s.t.Helper()
+	for _, path := range append(collections, "~/configmaps") {
+		h.s.send("GET", h.s.path(path), "")
+	}
 	h.mu.Lock()
 	calls := h.calls
 	h.calls = nil
@@ -238,4 +242,3 @@ func (s *session) probe(label, text string) {
 	}
 	s.t.Fatalf("the answer never has %s: %s", text, answer)
 }
-
