@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,28 +25,36 @@ import (
 // admissionChain is admission as the real server has it by default.
 type admissionChain admission.Interface
 
-// newAdmission returns the plugins in the order of the real server. Those that read more than the request
-// are written here.
+// newAdmission returns the plugins in the order of the real server. Those that read more than the request, and
+// have the context of it, are written here.
 func newAdmission() (admissionChain, error) {
-	chain := []admission.Interface{namespaces{}}
-	for _, p := range []struct {
-		name     string
-		register func(*admission.Plugins)
-	}{
-		{nodetaint.PluginName, nodetaint.Register},
-		{defaulttolerationseconds.PluginName, defaulttolerationseconds.Register},
-		{storageobjectinuseprotection.PluginName, storageobjectinuseprotection.Register},
-	} {
-		known := admission.NewPlugins()
-		p.register(known)
-		plugin, err := known.InitPlugin(p.name, nil, gates{})
-		if err != nil {
-			return nil, err
+	known := admission.NewPlugins()
+	nodetaint.Register(known)
+	defaulttolerationseconds.Register(known)
+	storageobjectinuseprotection.Register(known)
+	order := []string{}
+	use := func(name string, plugin admission.Interface) {
+		if plugin != nil {
+			known.Register(name, func(io.Reader) (admission.Interface, error) { return plugin, nil })
 		}
-		chain = append(chain, plugin)
+		order = append(order, name)
 	}
-	return admission.NewChainHandler(append(chain, priorities{}, names{})...), nil
+	use("uids", uids{})
+	use("NamespaceLifecycle", namespaces{})
+	use(nodetaint.PluginName, nil)
+	use("Priority", priorities{})
+	use(defaulttolerationseconds.PluginName, nil)
+	use(storageobjectinuseprotection.PluginName, nil)
+	use("MutatingAdmissionWebhook", newWebhooks(mutates))
+	use("ValidatingAdmissionWebhook", newWebhooks(validates))
+	use("names", names{})
+	return known.NewFromPlugins(order, noConfig{}, gates{}, nil)
 }
+
+// noConfig has no configuration of plugins.
+type noConfig struct{}
+
+func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
 // gates shows plugins the feature gates.
 type gates struct{}
@@ -112,8 +121,12 @@ func (names) Admit(ctx context.Context, a admission.Attributes, _ admission.Obje
 	return nil
 }
 
-// Validate remembers the uid that the handlers chose.
-func (names) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+// uids remembers the uids that the handlers choose.
+type uids struct{}
+
+func (uids) Handles(op admission.Operation) bool { return op == admission.Create }
+
+func (uids) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if o, err := meta.Accessor(a.GetObject()); err == nil && a.GetSubresource() == "" {
 		callFrom(ctx).seen.uid = o.GetUID()
 	}

@@ -55,6 +55,8 @@ type Request struct {
 	UserUID     string
 	Extra       map[string][]string // what else is known of the user
 	Body        []byte
+	// Pending is that of the last answer to the request; nil if there was none.
+	Pending *Pending
 }
 
 // Answer is the answer to a request.
@@ -66,6 +68,8 @@ type Answer struct {
 	Body        []byte
 	// Watch is what the client watches; nil if the request is no watch. Such an answer has no body.
 	Watch *Watch
+	// Pending is set if webhooks have to be called first. Such an answer has nothing else.
+	Pending *Pending
 }
 
 // Object is one state of an object. It never changes.
@@ -196,6 +200,9 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	}
 	t := parsePath(req.URL)
 	n := s.made[t.collection()]
+	if req.Pending != nil {
+		n = req.Pending.made
+	}
 	for try := 0; ; try++ {
 		call := s.call(now, req, t)
 		call.UID, call.Suffix = s.names(t, req, n, try)
@@ -208,12 +215,21 @@ func (s *State) Step(now time.Time, req Request) Answer {
 				return failed(req, err)
 			}
 		}
+		if len(answer.Calls) > 0 {
+			if req.Pending == nil && req.Method == http.MethodPost {
+				s.made[t.collection()]++ // the next request chooses other names, whichever is done first
+			}
+			return req.Pending.wait(now, n, answer.Calls)
+		}
 		if s.taken(call, answer) && try < maxNames-1 {
 			continue
 		}
 		if s.taken(call, answer) { // the real handler says so
 			if answer, err = s.ask(s.with(call, answer.Writes[0].Key)); err != nil {
 				return failed(req, err)
+			}
+			if len(answer.Calls) > 0 {
+				return req.Pending.wait(now, n, answer.Calls)
 			}
 		}
 		s.apply(now, answer.Writes)
@@ -287,6 +303,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		Method: req.Method, URL: req.URL, ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
 		UserUID: req.UserUID, Extra: req.Extra, RBAC: v.rbac, Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
 	}
+	req.Pending.resume(call)
 	if t.name != "" {
 		v.with(call, t.key())
 	}
@@ -307,6 +324,9 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		v.with(call, "/scheduling.k8s.io/priorityclasses/")
 	case t.resource == "services" && !isRead(req.Method):
 		v.with(call, "/core/services/") // for their addresses
+	}
+	if t.resource != "" && !isRead(req.Method) {
+		v.with(call, "/admissionregistration.k8s.io/")
 	}
 	return call
 }
