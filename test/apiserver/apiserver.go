@@ -59,6 +59,9 @@ type Options struct {
 	// its clients work inside a bubble of testing/synctest, if TestMain runs the tests by [Wrap]. Time does not
 	// go on while the server is busy.
 	InMemory bool
+	// DialWebhook connects to webhooks, of admission and of conversion. The address is that of the URL, or an
+	// endpoint of the Service. nil means the network. Inside a bubble of testing/synctest, pipes are of use.
+	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
 	// Progress receives lines about the build of the rules. nil means standard error.
 	Progress io.Writer
 }
@@ -118,7 +121,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := state.Boot(now()); err != nil {
 		return nil, err
 	}
-	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks})
+	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook})
 	if err := define(handler, o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}

@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 		c.run(s)
 		return s.out
 	}
-	for _, c := range slices.Concat(flows, customCases, kindCases(), webhookCases, conversionCases) {
+	for _, c := range slices.Concat(flows, customCases, kindCases(), webhookCases, conversionCases, policyCases, defaultCases) {
 		t.Run(c.name, func(t *testing.T) {
 			want := run(t, real.RESTConfig(), real.URL(), c)
 			got := run(t, memory.RESTConfig(), memory.URL(), c)
