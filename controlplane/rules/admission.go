@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -17,8 +18,18 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	core "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/plugin/pkg/admission/certificates/approval"
+	"k8s.io/kubernetes/plugin/pkg/admission/certificates/signing"
+	"k8s.io/kubernetes/plugin/pkg/admission/certificates/subjectrestriction"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
+	"k8s.io/kubernetes/plugin/pkg/admission/network/defaultingressclass"
 	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
+	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
 )
 
@@ -27,28 +38,47 @@ type admissionChain admission.Interface
 
 // newAdmission returns the plugins in the order of the real server. Those that read more than the request, and
 // have the context of it, are written here.
-func newAdmission() (admissionChain, error) {
+func newAdmission(a *api) (admissionChain, error) {
 	known := admission.NewPlugins()
-	nodetaint.Register(known)
-	defaulttolerationseconds.Register(known)
-	storageobjectinuseprotection.Register(known)
 	order := []string{}
-	use := func(name string, plugin admission.Interface) {
-		if plugin != nil {
-			known.Register(name, func(io.Reader) (admission.Interface, error) { return plugin, nil })
-		}
+	var errs []error
+	use := func(name string, plugin admission.Interface, err error) {
+		errs = append(errs, err)
+		known.Register(name, func(io.Reader) (admission.Interface, error) { return plugin, nil })
 		order = append(order, name)
 	}
-	use("uids", uids{})
-	use("NamespaceLifecycle", namespaces{})
-	use(nodetaint.PluginName, nil)
-	use("Priority", priorities{})
-	use(defaulttolerationseconds.PluginName, nil)
-	use(storageobjectinuseprotection.PluginName, nil)
-	use("MutatingAdmissionWebhook", newWebhooks(mutates))
-	use("ValidatingAdmissionWebhook", newWebhooks(validates))
-	use("names", names{})
-	return known.NewFromPlugins(order, noConfig{}, gates{}, nil)
+	listed := func(name string, register func(*admission.Plugins)) {
+		plugin, err := seat(name, register)
+		use(name, plugin, err)
+	}
+	taint, err := seat(nodetaint.PluginName, nodetaint.Register)
+	accounts, failed := newAccounts()
+	sums, wrong := newQuotas(a)
+
+	use("uids", uids{}, nil)
+	use("NamespaceLifecycle", namespaces{}, nil)
+	listed(limitranger.PluginName, limitranger.Register)
+	use(serviceaccount.PluginName, accounts, failed)
+	use(nodetaint.PluginName, when{taint, false}, err) // a controller would take the taint away
+	listed(podsecurity.PluginName, podsecurity.Register)
+	use("Priority", priorities{}, nil)
+	listed(defaulttolerationseconds.PluginName, defaulttolerationseconds.Register)
+	listed(setdefault.PluginName, setdefault.Register)
+	listed(storageobjectinuseprotection.PluginName, storageobjectinuseprotection.Register)
+	listed(resize.PluginName, resize.Register)
+	listed(runtimeclass.PluginName, runtimeclass.Register)
+	listed(approval.PluginName, approval.Register)
+	listed(signing.PluginName, signing.Register)
+	listed(subjectrestriction.PluginName, subjectrestriction.Register)
+	listed(defaultingressclass.PluginName, defaultingressclass.Register)
+	use("MutatingAdmissionPolicy", newPolicies(a, true), nil)
+	use("MutatingAdmissionWebhook", newWebhooks(mutates), nil)
+	use("ValidatingAdmissionPolicy", newPolicies(a, false), nil)
+	use("ValidatingAdmissionWebhook", newWebhooks(validates), nil)
+	use("ResourceQuota", sums, wrong)
+	use("names", names{}, nil)
+	chain, err := known.NewFromPlugins(order, noConfig{}, gates{}, nil)
+	return chain, errors.Join(append(errs, err)...)
 }
 
 // noConfig has no configuration of plugins.

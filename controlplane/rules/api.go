@@ -79,7 +79,7 @@ func newAPI() (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	admit, err := newAdmission()
+	admit, err := newAdmission(a)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -290,7 +291,10 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 	}
 	gv := schema.GroupVersion{Group: r.Group, Version: version}
 	json, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	codec := legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	var codec runtime.Codec = unstructured.UnstructuredJSONScheme // of a custom resource; its handler converts versions
+	if legacyscheme.Scheme.IsGroupRegistered(r.Group) {
+		codec = legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	}
 	return generic.RESTOptions{
 		StorageConfig:           storagebackend.NewDefaultConfig("", codec).ForResource(r),
 		Decorator:               newSlot,

@@ -114,7 +114,7 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, chosen, err := c.reviewed(r.URL, body)
+	body, chosen, isNew, err := c.reviewed(r.URL, body)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if known.Err != "" && known.Code == 0 {
 		return nil, failureOf(known.Err)
 	}
-	answer := io.Reader(bytes.NewReader(bytes.ReplaceAll(known.Body, []byte(c.hooks.uids[chosen]), []byte(chosen))))
+	answer := io.Reader(bytes.NewReader(c.unsettled(known.Body, chosen, isNew)))
 	if known.Err != "" {
 		answer = io.MultiReader(answer, failing{failureOf(known.Err)})
 	}
@@ -164,11 +164,12 @@ func (c *call) response(out Call, sort hookSort) (Response, error) {
 	return Response{}, errNoResponse
 }
 
-// reviewed returns the body of a review without what chance decides, and the uid that was chosen for the review.
-func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, err error) {
+// reviewed returns the body of a review without what chance decides, the uid that was chosen for the review, and
+// whether the review has the uid that was chosen for a new object.
+func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, isNew bool, err error) {
 	var review struct{ Request struct{ UID string } }
 	if err := json.Unmarshal(body, &review); err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	chosen = review.Request.UID
 	var known []byte
@@ -176,6 +177,7 @@ func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, e
 		known = append(known, o...)
 	}
 	c.mu.Lock()
+	isNew = c.seen.uid != "" && bytes.Contains(body, []byte(c.seen.uid))
 	body = c.settleTimes(c.settleUID(body), known)
 	c.mu.Unlock()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", c.req.UID, to, bytes.ReplaceAll(body, []byte(chosen), nil)))
@@ -184,7 +186,20 @@ func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, e
 	c.hooks.mu.Lock()
 	defer c.hooks.mu.Unlock()
 	c.hooks.uids[chosen] = uid
-	return bytes.ReplaceAll(bytes.TrimSpace(body), []byte(chosen), []byte(uid)), chosen, nil
+	return bytes.ReplaceAll(bytes.TrimSpace(body), []byte(chosen), []byte(uid)), chosen, isNew, nil
+}
+
+// unsettled puts the uids that were chosen at random back into a response.
+func (c *call) unsettled(body []byte, chosen string, isNew bool) []byte {
+	c.hooks.mu.Lock()
+	body = bytes.ReplaceAll(body, []byte(c.hooks.uids[chosen]), []byte(chosen))
+	c.hooks.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isNew || c.req.UID == "" {
+		return body
+	}
+	return bytes.ReplaceAll(body, []byte(c.req.UID), []byte(c.seen.uid))
 }
 
 // retry lets calls be noted again that do not depend on a missing response.

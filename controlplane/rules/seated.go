@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
@@ -45,7 +46,10 @@ func (s seated) Validate(ctx context.Context, a admission.Attributes, o admissio
 type shownClient struct {
 	kubernetes.Interface // not used
 	turn                 *turns
+	schemas              discovery.DiscoveryInterface
 }
+
+func (c shownClient) Discovery() discovery.DiscoveryInterface { return c.schemas }
 
 func (c shownClient) CoreV1() corev1client.CoreV1Interface { return shownCore{turn: c.turn} }
 

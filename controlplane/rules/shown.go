@@ -27,6 +27,8 @@ type shown struct {
 	turn                            *turns
 	// fixed are the objects of some kinds, in place of those of the call.
 	fixed map[schema.GroupKind][]runtime.Object
+	// watched is called when a plugin begins to wait for changes: it has read what there is. It may be nil.
+	watched func()
 }
 
 var _ informers.SharedInformerFactory = shown{}
@@ -48,17 +50,20 @@ func (s shown) InformerFor(sample runtime.Object, _ internalinterfaces.NewInform
 		panic(err) // the types are those of the scheme
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(kinds[0])
-	return shownInformer{shownIndexer{turn: s.turn, prefix: "/" + keyPrefix(plural.GroupResource()) + "/", version: kinds[0].GroupVersion(), typed: true, fixed: s.fixed[kinds[0].GroupKind()]}}
+	return shownInformer{shownIndexer{turn: s.turn, prefix: "/" + keyPrefix(plural.GroupResource()) + "/", version: kinds[0].GroupVersion(), typed: true, fixed: s.fixed[kinds[0].GroupKind()]}, s.watched}
 }
 
 // ForResource returns the informer of any kind.
 func (s shown) ForResource(r schema.GroupVersionResource) (informers.GenericInformer, error) {
 	typed := legacyscheme.Scheme.IsGroupRegistered(r.Group)
-	return shownInformer{shownIndexer{turn: s.turn, prefix: "/" + keyPrefix(r.GroupResource()) + "/", version: r.GroupVersion(), typed: typed}}, nil
+	return shownInformer{shownIndexer{turn: s.turn, prefix: "/" + keyPrefix(r.GroupResource()) + "/", version: r.GroupVersion(), typed: typed}, nil}, nil
 }
 
 // shownInformer is the informer of one kind.
-type shownInformer struct{ shownIndexer }
+type shownInformer struct {
+	shownIndexer
+	watched func()
+}
 
 var (
 	_ cache.SharedIndexInformer              = shownInformer{}
@@ -74,6 +79,9 @@ func (i shownInformer) GetIndexer() cache.Indexer { return i.shownIndexer }
 func (i shownInformer) GetStore() cache.Store     { return i.shownIndexer }
 func (i shownInformer) HasSynced() bool           { return true }
 func (i shownInformer) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	if i.watched != nil {
+		i.watched()
+	}
 	return i, nil
 }
 func (i shownInformer) AddEventHandlerWithResyncPeriod(cache.ResourceEventHandler, time.Duration) (cache.ResourceEventHandlerRegistration, error) {

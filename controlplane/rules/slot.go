@@ -62,6 +62,9 @@ func (s *slot) decode(text []byte, into runtime.Object) error {
 		return err
 	}
 	v.Set(reflect.Zero(v.Type()))
+	if u, ok := into.(*unstructured.Unstructured); ok {
+		u.SetGroupVersionKind(s.make().GetObjectKind().GroupVersionKind()) // what it is converted to
+	}
 	_, _, err = s.codec.Decode(text, nil, into)
 	return err
 }

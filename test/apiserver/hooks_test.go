@@ -233,10 +233,15 @@ func (s *session) discard(path string) {
 // probe waits until a create of a ConfigMap that has the label probe has an answer with a text.
 func (s *session) probe(label, text string) {
 	s.t.Helper()
-	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"probe","labels":{"probe":%q}}}`, label)
+	s.know("~/configmaps", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"probe","labels":{"probe":%q}}}`, label), text)
+}
+
+// know waits until a dry run of a create has an answer with a text: the real server has learned of something then.
+func (s *session) know(path, body, text string) {
+	s.t.Helper()
 	var answer []byte
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // nothing announces what a server knows
-		if _, _, answer = s.send("POST", s.path("~/configmaps?dryRun=All"), body); strings.Contains(string(answer), text) {
+		if _, _, answer = s.send("POST", s.path(path)+"?dryRun=All", strings.ReplaceAll(body, "NS", s.ns)); strings.Contains(string(answer), s.path(text)) {
 			return
 		}
 	}

@@ -30,6 +30,7 @@ type session struct {
 	versions []string // resource versions in the order of their appearance
 	uids     []string
 	names    map[string]string // generated names
+	markers  int               // policies that tell whether others are known
 }
 
 // answer is what a case may look at to make its next request.

@@ -35,6 +35,8 @@ type Options struct {
 	Rules Rules
 	// Seed decides on uids and generated names. States of one seed give the same ones.
 	Seed string
+	// Controllers is whether controllers run beside the server: admission relies on them then.
+	Controllers bool
 	// History is how long changes stay for watches and old versions. Zero means five minutes.
 	History time.Duration
 	// RBAC lets users do only what roles allow. Otherwise everybody who is known may do everything.
@@ -206,6 +208,7 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	for try := 0; ; try++ {
 		call := s.call(now, req, t)
 		call.UID, call.Suffix = s.names(t, req, n, try)
+		call.Controllers = s.opts.Controllers
 		answer, err := s.ask(call)
 		if err != nil {
 			return failed(req, err)
@@ -221,11 +224,12 @@ func (s *State) Step(now time.Time, req Request) Answer {
 			}
 			return req.Pending.wait(now, n, answer.Calls)
 		}
-		if s.taken(call, answer) && try < maxNames-1 {
+		taken := s.taken(call, answer)
+		if taken != "" && try < maxNames-1 {
 			continue
 		}
-		if s.taken(call, answer) { // the real handler says so
-			if answer, err = s.ask(s.with(call, answer.Writes[0].Key)); err != nil {
+		if taken != "" { // the real handler says so
+			if answer, err = s.ask(s.with(call, taken)); err != nil {
 				return failed(req, err)
 			}
 			if len(answer.Calls) > 0 {
@@ -237,14 +241,17 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	}
 }
 
-// taken reports whether the name of a new object was generated and exists.
-func (s *State) taken(call *rules.Request, answer *rules.Answer) bool {
-	if call.Method != http.MethodPost || len(answer.Writes) != 1 {
-		return false
+// taken returns the key of a new object whose name was generated and exists; "" if there is none.
+func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
+	if call.Method != http.MethodPost {
+		return ""
 	}
-	w := answer.Writes[0]
-	_, exists := call.Objects[w.Key]
-	return !exists && strings.HasSuffix(w.Key, call.Suffix) && s.get(w.Key) != nil
+	for _, w := range answer.Writes {
+		if _, known := call.Objects[w.Key]; !known && strings.HasSuffix(w.Key, call.Suffix) && s.get(w.Key) != nil {
+			return w.Key
+		}
+	}
+	return ""
 }
 
 // apply makes the changes of an answer.
@@ -327,6 +334,12 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	}
 	if t.resource != "" && !isRead(req.Method) {
 		v.with(call, "/admissionregistration.k8s.io/")
+		if t.namespace != "" && req.Method != http.MethodDelete {
+			v.with(call, "/core/resourcequotas/"+t.namespace+"/")
+		}
+		if t.resource == "pods" || t.resource == "persistentvolumeclaims" {
+			v.with(call, "/core/limitranges/"+t.namespace+"/")
+		}
 	}
 	return call
 }
