@@ -368,6 +368,12 @@ func (o *Object) changedAfter(objects []*Object) bool {
 	return o != nil && slices.ContainsFunc(objects, func(x *Object) bool { return x.Version < o.Version })
 }
 
+// severalVersions reports whether a definition has more than one version. What clients see of an object depends on
+// the version then, defaults included.
+func (o *Object) severalVersions() bool {
+	return o != nil && bytes.Count(o.JSON, []byte(`"served":true`)) > 1
+}
+
 // with adds to a call the object of a key, or all objects if the key ends with a slash.
 func (v View) with(call *rules.Request, key string) *rules.Request {
 	call.Objects[key] = nil

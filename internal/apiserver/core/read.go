@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +59,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 			return failed(req, err)
 		}
 		d := v.defined(t)
-		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !d.changedAfter(page.objects) && (d == nil || page.are(l.APIVersion)) {
+		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !d.changedAfter(page.objects) && !d.severalVersions() {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Warnings: answer.Warnings, Body: page.json(l)}
 		}
 		fallthrough
@@ -101,11 +100,6 @@ type page struct {
 	version   uint64
 	next      string
 	remaining *int64
-}
-
-// are reports whether all objects are stored in a version.
-func (p page) are(apiVersion string) bool {
-	return !slices.ContainsFunc(p.objects, func(o *Object) bool { return !o.is(apiVersion) })
 }
 
 // json is the page as a list. Items have neither kind nor apiVersion.

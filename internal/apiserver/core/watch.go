@@ -137,7 +137,7 @@ func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, erro
 	case e.Type == Bookmark:
 		body, contentType, err := w.bookmark(e)
 		return Answer{Body: body, ContentType: contentType}, err
-	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}):
+	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}) && !v.defined(w.target).severalVersions():
 		return Answer{Body: e.Object.text(), ContentType: contentJSON}, nil
 	}
 	call := &rules.Request{
