@@ -137,21 +137,8 @@ func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType
 	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}):
 		return e.Object.text(), contentJSON, nil
 	}
-	call := &rules.Request{
-		Method: "GET", URL: w.target.item(e.Object.Key), Accept: w.accept, User: "watch", Now: now.UnixNano(), Version: e.Object.Version,
-		Objects: map[string]json.RawMessage{e.Object.Key: e.Object.JSON},
-	}
-	if d := v.defined(w.target); d != nil {
-		call.Objects[d.Key] = d.JSON
-	}
-	answer, err := v.rules(call)
-	if err != nil {
-		return nil, "", err
-	}
-	if answer.Code != 200 {
-		return nil, "", fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
-	}
-	return answer.Body, answer.ContentType, nil
+	form, err := v.encode(e.Object, w.target, w.accept, now)
+	return form.body, form.contentType, err
 }
 
 // bookmark returns an object with nothing but a version.
