@@ -139,8 +139,8 @@ func trace(s *core.State, seed uint64) (lines []string) {
 		}
 	}
 	for _, e := range watch.Poll(s.Now()) {
-		body, _, err := watch.Encode(s.Now(), now, e)
-		lines = append(lines, fmt.Sprintf("%s %s %v", e.Type, body, err))
+		a, err := watch.Encode(s.Now(), now, e, nil)
+		lines = append(lines, fmt.Sprintf("%s %s %v", e.Type, a.Body, err))
 	}
 	for o := range s.Now().All("/") {
 		lines = append(lines, fmt.Sprintf("%s %d %s", o.Key, o.Version, o.JSON))

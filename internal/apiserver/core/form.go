@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,12 +89,13 @@ func (v View) form(o *Object, t target, accept string) (formKey, bool) {
 	return key, true
 }
 
-// encode returns an object as a client of a collection takes it.
-func (v View) encode(o *Object, t target, accept string, now time.Time) (encoded, error) {
+// encode returns an object as a client of a collection takes it. The answer is pending if the object has to be
+// converted first.
+func (v View) encode(o *Object, t target, accept string, now time.Time, p *Pending) (Answer, error) {
 	key, lasts := v.form(o, t, accept)
 	if lasts {
 		if e, ok := v.forms.get(key); ok {
-			return e, nil
+			return Answer{Code: http.StatusOK, Body: e.body, ContentType: e.contentType}, nil
 		}
 	}
 	call := &rules.Request{
@@ -103,18 +105,20 @@ func (v View) encode(o *Object, t target, accept string, now time.Time) (encoded
 	if d := v.defined(t); d != nil {
 		call.Objects[d.Key] = d.JSON
 	}
+	p.resume(call)
 	answer, err := v.rules(call)
-	if err != nil {
-		return encoded{}, err
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case len(answer.Calls) > 0:
+		return p.wait(now, 0, answer.Calls), nil
+	case answer.Code != http.StatusOK:
+		return Answer{}, fmt.Errorf("%s cannot be encoded: %s", o.Key, answer.Body)
 	}
-	if answer.Code != 200 {
-		return encoded{}, fmt.Errorf("%s cannot be encoded: %s", o.Key, answer.Body)
-	}
-	e := encoded{answer.Body, answer.ContentType}
 	if lasts {
-		v.forms.put(key, e)
+		v.forms.put(key, encoded{answer.Body, answer.ContentType})
 	}
-	return e, nil
+	return Answer{Code: http.StatusOK, Body: answer.Body, ContentType: answer.ContentType}, nil
 }
 
 // written keeps the form of an object that the client has taken with the answer to its write.

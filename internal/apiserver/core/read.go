@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ func (v View) Read(now time.Time, req Request) Answer {
 	case "/healthz", "/livez", "/readyz":
 		return Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
 	}
+	if answer, ok := v.beside(now, req, t); ok {
+		return answer
+	}
 	values, err := url.ParseQuery(query)
 	if err == nil && t.name != "" {
 		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
@@ -40,11 +44,12 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if o := v.get(t.key()); o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && v.defined(t) == nil && o.is(apiVersion(t)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: append(bytes.Clone(o.text()), '\n')}
 		} else if o != nil && query == "" && t.subresource == "" && protobuf(req.Accept) && !t.warns() && v.defined(t) == nil {
-			e, err := v.encode(o, t, req.Accept, now)
+			answer, err := v.encode(o, t, req.Accept, now, nil) // no webhook converts a built-in kind
 			if err != nil {
 				return failed(req, err)
 			}
-			return Answer{Code: http.StatusOK, ContentType: e.contentType, Body: bytes.Clone(e.body)}
+			answer.Body = bytes.Clone(answer.Body)
+			return answer
 		}
 	}
 	call := v.call(now, req, t)
@@ -61,7 +66,8 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if err != nil {
 			return failed(req, err)
 		}
-		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !v.defined(t).changedAfter(page.objects) {
+		d := v.defined(t)
+		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !d.changedAfter(page.objects) && (d == nil || page.are(l.APIVersion)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Warnings: answer.Warnings, Body: page.json(l)}
 		}
 		fallthrough
@@ -80,6 +86,9 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if answer, err = v.askForAll(call, l); err != nil {
 			return failed(req, err)
 		}
+	}
+	if len(answer.Calls) > 0 {
+		return req.Pending.wait(now, 0, answer.Calls)
 	}
 	return Answer{Code: answer.Code, ContentType: answer.ContentType, RetryAfter: answer.RetryAfter, Warnings: answer.Warnings, Body: answer.Body}
 }
@@ -110,6 +119,11 @@ type page struct {
 	version   uint64
 	next      string
 	remaining *int64
+}
+
+// are reports whether all objects are stored in a version.
+func (p page) are(apiVersion string) bool {
+	return !slices.ContainsFunc(p.objects, func(o *Object) bool { return !o.is(apiVersion) })
 }
 
 // json is the page as a list. Items have neither kind nor apiVersion.
