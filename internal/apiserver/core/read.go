@@ -42,6 +42,13 @@ func (v View) Read(now time.Time, req Request) Answer {
 		}
 		if o := v.get(t.key()); o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && v.defined(t) == nil && o.is(apiVersion(t)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: append(bytes.Clone(o.text()), '\n')}
+		} else if o != nil && query == "" && t.subresource == "" && protobuf(req.Accept) && !t.warns() && v.defined(t) == nil {
+			answer, err := v.encode(o, t, req.Accept, now, nil) // no webhook converts a built-in kind
+			if err != nil {
+				return failed(req, err)
+			}
+			answer.Body = bytes.Clone(answer.Body)
+			return answer
 		}
 	}
 	call := v.call(now, req, t)
@@ -64,6 +71,17 @@ func (v View) Read(now time.Time, req Request) Answer {
 		}
 		fallthrough
 	default:
+		if protobuf(req.Accept) && !values.Has("pretty") && !t.warns() && v.defined(t) == nil {
+			page, err := v.page(l)
+			if err != nil {
+				return failed(req, err)
+			}
+			if body, err := v.protobuf(page, l, t, call); err != nil {
+				return failed(req, err)
+			} else if body != nil {
+				return Answer{Code: http.StatusOK, ContentType: contentProtobuf, Warnings: answer.Warnings, Body: body}
+			}
+		}
 		if answer, err = v.askForAll(call, l); err != nil {
 			return failed(req, err)
 		}
@@ -288,5 +306,5 @@ func newMatcher(l *rules.List) (m matcher, err error) {
 }
 
 func (m matcher) object(o *Object) bool {
-	return m.all || o != nil && m.labels.Matches(labels.Set(o.labels)) && m.fields.Matches(fields.Set(o.fields))
+	return m.all || o != nil && m.labels.Matches(o.labels) && m.fields.Matches(selected{o})
 }
