@@ -2,8 +2,10 @@ package main
 
 import (
 	"maps"
+	"strings"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -168,8 +170,14 @@ func (t *table) core(events rest.Storage) resources {
 	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: clusterIPs{t.services}}
 	services, servicesStatus, _, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nil)
 	t.fail(err)
+	claims, claimsStatus, err := volumeclaim.NewREST(t)
+	t.fail(err)
+	if t.err == nil {
+		services.Storage.Storage.(*slot).decorate = services.Decorator
+		claims.Storage.Storage.(*slot).decorate = claims.Decorator
+	}
 	return join(
-		t.two("persistentvolumeclaims")(volumeclaim.NewREST(t)), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
+		t.two("persistentvolumeclaims")(claims, claimsStatus, nil), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
 		resources{
 			"bindings": pods.LegacyBinding, "pods": pods.Pod, "pods/binding": pods.Binding, "pods/status": pods.Status,
 			"pods/eviction": pods.Eviction, "pods/ephemeralcontainers": pods.EphemeralContainers, "pods/resize": pods.Resize,
@@ -290,9 +298,19 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 	}
 	gv := schema.GroupVersion{Group: r.Group, Version: version}
 	json, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	codec := legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	internal := schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal}
+	codec := legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, internal)
+	if !strings.Contains(r.Group, ".") || legacyscheme.Scheme.IsVersionRegistered(gv) && r.Group != apiextensions.GroupName {
+		protobuf, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+		codec = likeProtobuf{codec, legacyscheme.Codecs.CodecForVersions(protobuf.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, internal)}
+	}
+	config := storagebackend.NewDefaultConfig("", codec)
+	config.EncodeVersioner = gv // discovery has a hash of it
+	if r.Group == apiextensions.GroupName {
+		config.EncodeVersioner = schema.GroupVersion{Group: r.Group, Version: "v1beta1"} // so the real server says
+	}
 	return generic.RESTOptions{
-		StorageConfig:           storagebackend.NewDefaultConfig("", codec).ForResource(r),
+		StorageConfig:           config.ForResource(r),
 		Decorator:               newSlot,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,

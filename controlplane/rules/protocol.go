@@ -50,6 +50,14 @@ type Request struct {
 	Objects map[string]json.RawMessage `json:",omitempty"`
 	// Collection is what a list gives; nil if that is not known yet.
 	Collection *Collection `json:",omitempty"`
+	// Bookmark asks for a bookmark of the kind, in place of the object that the path names.
+	Bookmark *Bookmark `json:",omitempty"`
+}
+
+// Bookmark is an event of a watch that tells how far it is. Its version is that of the request.
+type Bookmark struct {
+	// Initial is whether it ends the initial events.
+	Initial bool `json:",omitempty"`
 }
 
 // Collection is the result of a list.
@@ -65,7 +73,9 @@ type Answer struct {
 	ContentType string   `json:",omitempty"`
 	Warnings    []string `json:",omitempty"`
 	RetryAfter  string   `json:",omitempty"`
-	Body        []byte   `json:",omitempty"`
+	// Header has the other headers, where they are not those of every answer.
+	Header map[string]string `json:",omitempty"`
+	Body   []byte            `json:",omitempty"`
 	// Writes are the changes, in order. Each has a version of its own.
 	Writes []Write `json:",omitempty"`
 	// Missing are keys that were looked up and are not in Objects. If there are such objects, the
@@ -108,6 +118,9 @@ type List struct {
 	APIVersion string
 	// Whole is whether the items of a list have their kind and apiVersion, as those of custom resources do.
 	Whole bool `json:",omitempty"`
+
+	// Namespaced is whether objects of the kind are in namespaces.
+	Namespaced bool `json:",omitempty"`
 
 	Prefix    string // of the keys, or the key itself
 	Single    bool   `json:",omitempty"` // Prefix is a key

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -45,12 +46,14 @@ type Watch struct {
 	// Timeout is how long the client wants to watch; zero if it does not say.
 	Timeout time.Duration
 
-	target target
-	accept string
-	list   *rules.List
-	match  matcher
-	after  uint64
-	first  []Event // what comes before changes
+	target  target
+	accept  string
+	include string // the query with includeObject
+	list    *rules.List
+	match   matcher
+	after   uint64
+	first   []Event // what comes before changes
+	headed  bool    // a table has told its columns
 }
 
 // watch starts a watch.
@@ -59,7 +62,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	if err != nil {
 		return failed(req, err)
 	}
-	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, accept: req.Accept, list: l, match: m, after: v.version}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, accept: req.Accept, include: include(req.URL), list: l, match: m, after: v.version}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
 	if l.Version != "" && l.Version != "0" {
@@ -128,53 +131,66 @@ func (w *Watch) event(c Change) Event {
 
 // Encode returns the object of an event as the client of the watch takes it, and its content type.
 func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType string, err error) {
+	call := &rules.Request{Method: "GET", Accept: w.accept, User: "watch", Now: now.UnixNano()}
 	switch {
 	case e.Type == Failure:
 		body, contentType = encodeStatus(w.accept, e.Status)
 		return body, contentType, nil
 	case e.Type == Bookmark:
-		return w.bookmark(e)
+		call.URL, call.Version, call.Bookmark = w.target.item(w.anyKey()), e.Version, &rules.Bookmark{Initial: e.Initial}
 	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}):
 		return e.Object.text(), contentJSON, nil
+	default:
+		call.URL, call.Version, call.Objects = w.target.item(e.Object.Key), e.Object.Version, map[string]json.RawMessage{e.Object.Key: e.Object.JSON}
 	}
-	call := &rules.Request{
-		Method: "GET", URL: w.target.item(e.Object.Key), Accept: w.accept, User: "watch", Now: now.UnixNano(), Version: e.Object.Version,
-		Objects: map[string]json.RawMessage{e.Object.Key: e.Object.JSON},
-	}
+	call.URL += w.include
 	if d := v.defined(w.target); d != nil {
+		if call.Objects == nil {
+			call.Objects = map[string]json.RawMessage{}
+		}
 		call.Objects[d.Key] = d.JSON
 	}
 	answer, err := v.rules(call)
 	if err != nil {
 		return nil, "", err
 	}
-	if answer.Code != 200 {
+	if answer.Code != http.StatusOK {
 		return nil, "", fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
 	}
-	return answer.Body, answer.ContentType, nil
+	body = answer.Body
+	if w.headed {
+		body = withoutColumns(body)
+	}
+	w.headed = true
+	return body, answer.ContentType, nil
 }
 
-// bookmark returns an object with nothing but a version.
-func (w *Watch) bookmark(e Event) ([]byte, string, error) {
-	meta := metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(e.Version, 10)}
-	if e.Initial {
-		meta.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+// anyKey returns a key as the objects of the watch have them.
+func (w *Watch) anyKey() string {
+	key := w.list.Prefix
+	if w.list.Single {
+		return key
 	}
-	kind := metav1.TypeMeta{Kind: w.Kind, APIVersion: w.APIVersion}
-	if strings.Contains(w.accept, "as=PartialObjectMetadata") {
-		kind = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
+	if w.list.Namespaced && strings.Count(key, "/") == 3 {
+		key += "-/"
 	}
-	o := metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: meta}
-	if !takesProtobuf(w.accept) {
-		text, err := json.Marshal(o)
-		return text, contentJSON, err
+	return key + "-"
+}
+
+// withoutColumns returns a table without the definitions of its columns: a watch tells them once.
+func withoutColumns(body []byte) []byte {
+	const field = `"columnDefinitions":`
+	at := bytes.Index(body, []byte(field))
+	if at < 0 || !bytes.HasPrefix(body, []byte(`{"kind":"Table"`)) {
+		return body
 	}
-	// The metadata of every kind is field 1.
-	raw, err := o.Marshal()
-	if err != nil {
-		return nil, "", err
+	at += len(field)
+	d := json.NewDecoder(bytes.NewReader(body[at:]))
+	var columns json.RawMessage
+	if d.Decode(&columns) != nil {
+		return body
 	}
-	return envelope(kind, raw), contentProtobuf, nil
+	return slices.Concat(body[:at], []byte("null"), body[at+len(columns):])
 }
 
 // timeout reads timeoutSeconds of a URL that the rules have found valid.
@@ -188,6 +204,17 @@ func timeout(url string) time.Duration {
 		}
 	}
 	return 0
+}
+
+// include returns the part of a query that says what rows of tables have.
+func include(url string) string {
+	_, query, _ := strings.Cut(url, "?")
+	for part := range strings.SplitSeq(query, "&") {
+		if strings.HasPrefix(part, "includeObject=") {
+			return "?" + part
+		}
+	}
+	return ""
 }
 
 // Protobuf reports whether the client takes events in protobuf.
