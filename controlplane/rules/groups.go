@@ -2,12 +2,12 @@ package main
 
 import (
 	"maps"
-	"strings"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -297,14 +297,18 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		version = "v1"
 	}
 	gv := schema.GroupVersion{Group: r.Group, Version: version}
-	json, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	internal := schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal}
-	codec := legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, internal)
-	if !strings.Contains(r.Group, ".") || legacyscheme.Scheme.IsVersionRegistered(gv) && r.Group != apiextensions.GroupName {
-		protobuf, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-		codec = likeProtobuf{codec, legacyscheme.Codecs.CodecForVersions(protobuf.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, internal)}
+	codec := func(mediaType string) runtime.Codec {
+		info, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
+		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
 	}
-	config := storagebackend.NewDefaultConfig("", codec)
+	stored := runtime.Codec(plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
+	if r.Group == apiextensions.GroupName { // it stores them as JSON
+		stored = codec(runtime.ContentTypeJSON)
+	}
+	if !legacyscheme.Scheme.IsGroupRegistered(r.Group) { // the handler of custom resources converts them
+		stored = unstructured.UnstructuredJSONScheme
+	}
+	config := storagebackend.NewDefaultConfig("", stored)
 	config.EncodeVersioner = gv // discovery has a hash of it
 	if r.Group == apiextensions.GroupName {
 		config.EncodeVersioner = schema.GroupVersion{Group: r.Group, Version: "v1beta1"} // so the real server says

@@ -35,6 +35,8 @@ type Options struct {
 	Rules Rules
 	// Seed decides on uids and generated names. States of one seed give the same ones.
 	Seed string
+	// Controllers is whether controllers run beside the server: admission relies on them then.
+	Controllers bool
 	// History is how long changes stay for watches and old versions. Zero means five minutes.
 	History time.Duration
 	// RBAC lets users do only what roles allow. Otherwise everybody who is known may do everything.
@@ -55,6 +57,8 @@ type Request struct {
 	UserUID     string
 	Extra       map[string][]string // what else is known of the user
 	Body        []byte
+	// Pending is that of the last answer to the request; nil if there was none.
+	Pending *Pending
 }
 
 // Answer is the answer to a request.
@@ -67,6 +71,8 @@ type Answer struct {
 	Body        []byte
 	// Watch is what the client watches; nil if the request is no watch. Such an answer has no body.
 	Watch *Watch
+	// Pending is set if webhooks have to be called first. Such an answer has nothing else.
+	Pending *Pending
 }
 
 // Object is one state of an object. It never changes.
@@ -200,9 +206,13 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	}
 	t := parsePath(req.URL)
 	n := s.made[t.collection()]
+	if req.Pending != nil {
+		n = req.Pending.made
+	}
 	for try := 0; ; try++ {
 		call := s.call(now, req, t)
 		call.UID, call.Suffix = s.names(t, req, n, try)
+		call.Controllers = s.opts.Controllers
 		answer, err := s.ask(call)
 		if err != nil {
 			return failed(req, err)
@@ -212,12 +222,22 @@ func (s *State) Step(now time.Time, req Request) Answer {
 				return failed(req, err)
 			}
 		}
-		if s.taken(call, answer) && try < maxNames-1 {
+		if len(answer.Calls) > 0 {
+			if req.Pending == nil && req.Method == http.MethodPost {
+				s.made[t.collection()]++ // the next request chooses other names, whichever is done first
+			}
+			return req.Pending.wait(now, n, answer.Calls)
+		}
+		taken := s.taken(call, answer)
+		if taken != "" && try < maxNames-1 {
 			continue
 		}
-		if s.taken(call, answer) { // the real handler says so
-			if answer, err = s.ask(s.with(call, answer.Writes[0].Key)); err != nil {
+		if taken != "" { // the real handler says so
+			if answer, err = s.ask(s.with(call, taken)); err != nil {
 				return failed(req, err)
+			}
+			if len(answer.Calls) > 0 {
+				return req.Pending.wait(now, n, answer.Calls)
 			}
 		}
 		s.apply(now, answer.Writes)
@@ -230,14 +250,17 @@ func answered(a *rules.Answer) Answer {
 	return Answer{Code: a.Code, ContentType: a.ContentType, RetryAfter: a.RetryAfter, Warnings: a.Warnings, Header: a.Header, Body: a.Body}
 }
 
-// taken reports whether the name of a new object was generated and exists.
-func (s *State) taken(call *rules.Request, answer *rules.Answer) bool {
-	if call.Method != http.MethodPost || len(answer.Writes) != 1 {
-		return false
+// taken returns the key of a new object whose name was generated and exists; "" if there is none.
+func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
+	if call.Method != http.MethodPost {
+		return ""
 	}
-	w := answer.Writes[0]
-	_, exists := call.Objects[w.Key]
-	return !exists && strings.HasSuffix(w.Key, call.Suffix) && s.get(w.Key) != nil
+	for _, w := range answer.Writes {
+		if _, known := call.Objects[w.Key]; !known && strings.HasSuffix(w.Key, call.Suffix) && s.get(w.Key) != nil {
+			return w.Key
+		}
+	}
+	return ""
 }
 
 // apply makes the changes of an answer.
@@ -265,7 +288,11 @@ func (s *State) apply(now time.Time, writes []rules.Write) {
 // the collection, on what was created there, and on the query and the body: a request elsewhere shifts nothing.
 func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
 	_, query, _ := strings.Cut(req.URL, "?") // a dry run has names of its own
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, t.collection(), query, n, try, sha256.Sum256(req.Body)))
+	of := t.collection()
+	if t.subresource != "" {
+		of = t.key()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, of, query, n, try, sha256.Sum256(req.Body)))
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random uuid, by its form
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
@@ -296,6 +323,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		Method: req.Method, URL: req.URL, ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
 		UserUID: req.UserUID, Extra: req.Extra, RBAC: v.rbac, Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
 	}
+	req.Pending.resume(call)
 	if t.name != "" {
 		v.with(call, t.key())
 	}
@@ -316,6 +344,15 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		v.with(call, "/scheduling.k8s.io/priorityclasses/")
 	case t.resource == "services" && !isRead(req.Method):
 		v.with(call, "/core/services/") // for their addresses
+	}
+	if t.resource != "" && !isRead(req.Method) {
+		v.with(call, "/admissionregistration.k8s.io/")
+		if t.namespace != "" && req.Method != http.MethodDelete {
+			v.with(call, "/core/resourcequotas/"+t.namespace+"/")
+		}
+		if t.resource == "pods" || t.resource == "persistentvolumeclaims" {
+			v.with(call, "/core/limitranges/"+t.namespace+"/")
+		}
 	}
 	return call
 }

@@ -47,6 +47,7 @@ type Watch struct {
 	Timeout time.Duration
 
 	target  target
+	defined *Object // the definition of the kind, if it is a custom one
 	accept  string
 	include string // the query with includeObject
 	list    *rules.List
@@ -62,7 +63,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	if err != nil {
 		return failed(req, err)
 	}
-	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, accept: req.Accept, include: include(req.URL), list: l, match: m, after: v.version}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: req.Accept, include: include(req.URL), list: l, match: m, after: v.version}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
 	if l.Version != "" && l.Version != "0" {
@@ -129,17 +130,18 @@ func (w *Watch) event(c Change) Event {
 	return Event{}
 }
 
-// Encode returns the object of an event as the client of the watch takes it, and its content type.
-func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType string, err error) {
+// Encode returns the object of an event as the client of the watch takes it. The answer is pending if the object
+// has to be converted first; it is then encoded again, with the Pending.
+func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, error) {
 	call := &rules.Request{Method: "GET", Accept: w.accept, User: "watch", Now: now.UnixNano()}
 	switch {
 	case e.Type == Failure:
-		body, contentType = encodeStatus(w.accept, e.Status)
-		return body, contentType, nil
+		body, contentType := encodeStatus(w.accept, e.Status)
+		return Answer{Body: body, ContentType: contentType}, nil
 	case e.Type == Bookmark:
 		call.URL, call.Version, call.Bookmark = w.target.item(w.anyKey()), e.Version, &rules.Bookmark{Initial: e.Initial}
 	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}):
-		return e.Object.text(), contentJSON, nil
+		return Answer{Body: e.Object.text(), ContentType: contentJSON}, nil
 	default:
 		call.URL, call.Version, call.Objects = w.target.item(e.Object.Key), e.Object.Version, map[string]json.RawMessage{e.Object.Key: e.Object.JSON}
 	}
@@ -150,19 +152,23 @@ func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType
 		}
 		call.Objects[d.Key] = d.JSON
 	}
+	p.resume(call)
 	answer, err := v.rules(call)
-	if err != nil {
-		return nil, "", err
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case len(answer.Calls) > 0:
+		return p.wait(now, 0, answer.Calls), nil
 	}
 	if answer.Code != http.StatusOK {
-		return nil, "", fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
+		return Answer{}, fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
 	}
-	body = answer.Body
+	body := answer.Body
 	if w.headed {
 		body = withoutColumns(body)
 	}
 	w.headed = true
-	return body, answer.ContentType, nil
+	return Answer{Body: body, ContentType: answer.ContentType}, nil
 }
 
 // anyKey returns a key as the objects of the watch have them.

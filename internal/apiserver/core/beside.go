@@ -1,0 +1,51 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// beside answers requests about what is no part of the state: the document that only old programs read, and the
+// logs of containers, which never run.
+func (v View) beside(now time.Time, req Request, t target) (Answer, bool) {
+	path, _, _ := strings.Cut(req.URL, "?")
+	switch {
+	case path == "/openapi/v2":
+		return openAPIv2(req.Accept), true
+	case t.group == "" && t.resource == "pods" && t.subresource == "log":
+		return v.logs(now, req, t), true
+	}
+	return Answer{}, false
+}
+
+// openAPIv2 answers with a document without definitions. Programs that read it check nothing then: the server
+// does. The document that has definitions is /openapi/v3.
+func openAPIv2(accept string) Answer {
+	if strings.Contains(accept, "protobuf") {
+		return Answer{Code: http.StatusOK, ContentType: "application/octet-stream", Body: []byte("\x0a\x032.0")} // field 1: swagger
+	}
+	return Answer{Code: http.StatusOK, ContentType: "application/json", Body: []byte(`{"swagger":"2.0","info":{"title":"Kubernetes","version":"unversioned"},"paths":{},"definitions":{}}` + "\n")}
+}
+
+// logs answers a request for the log of a Pod: nothing as long as it is on no node, else that there is none.
+func (v View) logs(now time.Time, req Request, t target) Answer {
+	o := v.get(t.key())
+	if o == nil {
+		get := req
+		get.URL, get.Accept = strings.TrimSuffix(strings.SplitN(req.URL, "?", 2)[0], "/log"), contentJSON
+		return v.Read(now, get)
+	}
+	var pod struct{ Spec struct{ NodeName string } }
+	if err := json.Unmarshal(o.JSON, &pod); err == nil && pod.Spec.NodeName == "" {
+		return Answer{Code: http.StatusOK, ContentType: "text/plain"}
+	}
+	return req.Refuse(&metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound,
+		Message: fmt.Sprintf("the containers of pod %s do not run: this API server is in memory, and there are no logs", t.name),
+	})
+}

@@ -1,0 +1,164 @@
+//go:build unix
+
+package apiserver_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flyball-io/flyball/test/apiserver"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
+)
+
+// commandBound is how long a command may take. Most take a tenth of a second.
+const commandBound = time.Minute
+
+// people is somebody at a shell with kubectl.
+type people struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	text []string // what was said, one entry for each command
+}
+
+// newPeople returns somebody who has a kubeconfig and some files.
+func newPeople(t *testing.T, kubeconfig []byte, files map[string]string) *people {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for name, text := range files {
+		write(name, text)
+	}
+	env := append(os.Environ(), "KUBECONFIG="+write("kubeconfig", string(kubeconfig)), "HOME="+dir, "TZ=UTC")
+	return &people{t: t, dir: dir, env: env}
+}
+
+// do runs a command, and writes down what it says.
+func (p *people) do(line string) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), commandBound)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with all that it has started
+	cmd.WaitDelay = time.Second
+	cmd.Dir, cmd.Env = p.dir, p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		out = append(out, (err.Error() + "\n")...)
+	}
+	p.text = append(p.text, p.hide(string(out)))
+}
+
+var (
+	serverURL   = regexp.MustCompile(`https?://127\.0\.0\.1:\d+`)
+	uidText     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	ageText     = regexp.MustCompile(`\b\d+(\.\d+)?m?s\b|<unknown>`)
+	dateText    = regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`)
+	nameEnd     = regexp.MustCompile(`-[a-f0-9]{8,10}-[a-z0-9]{5}\b`)
+	columnSpace = regexp.MustCompile(`(?m)[ \t]+`)
+	versionText = regexp.MustCompile(`(resourceVersion: |Resource Version: +)"?\d+"?`)
+)
+
+// hide replaces what chance and the clock decide. Columns are as wide as what is in them.
+func (p *people) hide(text string) string {
+	text = strings.ReplaceAll(text, p.dir, "DIR")
+	for _, r := range []struct {
+		what *regexp.Regexp
+		by   string
+	}{
+		{serverURL, "URL"}, {uidText, "UID"}, {timestamp, "TIME"}, {dateText, "TIME"}, {versionText, "${1}N"}, {address, "ADDRESS"}, {ageText, "AGE"}, {nameEnd, "-NAME"},
+		{columnSpace, " "},
+	} {
+		text = r.what.ReplaceAllString(text, r.by)
+	}
+	return text
+}
+
+// commands reads a script: commands, and files after lines such as "-- name --".
+func commands(t *testing.T, name string) (lines []string, files map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "kubectl", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = map[string]string{}
+	file := ""
+	for line := range strings.Lines(string(text)) {
+		bare := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "-- ") && strings.HasSuffix(bare, " --"):
+			file = bare[3 : len(bare)-3]
+		case file != "":
+			files[file] += line
+		case bare != "" && bare[0] != '#':
+			lines = append(lines, bare)
+		}
+	}
+	return lines, files
+}
+
+// kubectlIsHere skips a test where there is no kubectl.
+func kubectlIsHere(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Skip("there is no kubectl on this machine")
+	}
+}
+
+// kubectl says the same of both servers, line by line: tables, descriptions, errors and exit statuses.
+func TestKubectlSaysTheSame(t *testing.T) {
+	kubectlIsHere(t)
+	if v := os.Getenv(plane.KubernetesEnv); v != "" {
+		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
+	}
+	lines, files := commands(t, "bare.txt")
+	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
+	config, err := os.ReadFile(real.KubeconfigPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := apiserver.Start(t, apiserver.Options{})
+	files["all.yaml"] = ofAllKinds()
+	a, b := newPeople(t, config, files), newPeople(t, memory.Kubeconfig(), files)
+	for i, line := range lines {
+		a.do(line)
+		b.do(line)
+		if d := cmp.Diff(strings.Split(a.text[i], "\n"), strings.Split(b.text[i], "\n")); d != "" {
+			t.Errorf("%s (-real +memory):\n%s", line, d)
+		}
+	}
+}
+
+// ofAllKinds is a file with an object of each built-in kind in the namespace "shop".
+func ofAllKinds() string {
+	var all strings.Builder
+	for i, k := range kinds {
+		apiVersion, kind, _ := strings.Cut(k.kind, " ")
+		if apiVersion == "autoscaling/v1" {
+			continue // its kind is there in v2
+		}
+		namespace := ""
+		if strings.HasPrefix(k.path, "~") || strings.Contains(k.path, "/NS/") {
+			namespace = `,"namespace":"shop"`
+		}
+		fmt.Fprintf(&all, "---\n"+`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x%d"%s},%s}`+"\n", apiVersion, kind, i, namespace, strings.ReplaceAll(k.rest, "NS", "shop"))
+	}
+	return all.String()
+}
