@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	core "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/kubernetes/plugin/pkg/admission/certificates/approval"
 	"k8s.io/kubernetes/plugin/pkg/admission/certificates/signing"
 	"k8s.io/kubernetes/plugin/pkg/admission/certificates/subjectrestriction"
@@ -142,8 +144,20 @@ func (names) Handles(op admission.Operation) bool { return op == admission.Creat
 
 func (names) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	o, err := meta.Accessor(a.GetObject())
-	if err != nil || a.GetSubresource() != "" || o.GetName() != "" || o.GetGenerateName() == "" {
+	if err != nil || a.GetSubresource() != "" || o.GetName() != "" {
 		return nil // it has no metadata, or a name
+	}
+	switch a.GetObject().(type) {
+	case *core.LimitRange:
+		if o.GetGenerateName() == "" { // it is named by a uuid
+			id := sha256.Sum256([]byte(callFrom(ctx).req.UID))
+			o.SetName(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16]))
+		}
+	case *networking.IPAddress:
+		return nil // its name is never generated
+	}
+	if o.GetGenerateName() == "" {
+		return nil
 	}
 	const longest = 58 // so that the name has 63 characters
 	base := o.GetGenerateName()

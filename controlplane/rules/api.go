@@ -29,8 +29,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
@@ -169,6 +169,12 @@ func (a *api) answer(req *Request) *Answer {
 	if w.code == http.StatusUnprocessableEntity && w.header.Get("Content-Type") == runtime.ContentTypeJSON && !a.builtin[groupOf(r.URL.Path)] {
 		body = inOrder(body)
 	}
+	if w.code == 0 && len(body) == 0 && strings.HasPrefix(r.URL.Path, openAPIPath) { // there is no such document
+		w.code, w.header = http.StatusNotFound, http.Header{}
+	}
+	if w.code == http.StatusConflict {
+		body = withRealKeys(body)
+	}
 	if len(c.writes) == 0 { // a dry run
 		body = c.settleUID(body)
 		if w.header.Get("Content-Type") == runtime.ContentTypeProtobuf && r.Method != http.MethodGet {
@@ -182,7 +188,7 @@ func (a *api) answer(req *Request) *Answer {
 			body = c.settleTimes(body, known)
 		}
 	}
-	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts,
+	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts, Header: w.more(),
 		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list, User: c.as, Calls: c.hooks.asked}
 }
 
@@ -238,6 +244,13 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, who user
 	if info.Subresource == "eviction" {
 		defer a.evictions.begin(c)()
 	}
+	if text := r.URL.Query().Get("timeout"); text != "" && info.Verb != "watch" {
+		if _, err := time.ParseDuration(text); err != nil {
+			err := apierrors.NewBadRequest("invalid timeout specified in the request URL - " + err.Error())
+			responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+			return nil
+		}
+	}
 	ctx := context.WithValue(context.Background(), callKey{}, c)
 	ctx = request.WithRequestInfo(ctx, info)
 	ctx = request.WithUser(ctx, who)
@@ -282,7 +295,7 @@ func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 	if !a.serves(info.Path) {
 		return http.HandlerFunc(http.NotFound), nil
 	}
-	return a.container, nil
+	return http.HandlerFunc(a.container.Dispatch), nil // that of ServeHTTP redirects paths that are not clean
 }
 
 // serves reports whether a path belongs to the API. Errors about others are no objects.
@@ -291,7 +304,7 @@ func (a *api) serves(path string) bool {
 		rest, ok := strings.CutPrefix(path, ws.RootPath())
 		switch below := strings.HasPrefix(rest, "/"); {
 		case !ok:
-		case ws.RootPath() == "/api", ws.RootPath() == "/apis":
+		case ws.RootPath() == "/apis":
 			if rest == "" || rest == "/" {
 				return true
 			}
@@ -327,6 +340,27 @@ func (r *response) WriteHeader(code int) {
 	if r.code == 0 {
 		r.code = code
 	}
+}
+
+// Flush and CloseNotify do nothing: handlers of watches need them.
+func (r *response) Flush() {}
+
+func (r *response) CloseNotify() <-chan bool { return nil }
+
+// more returns the headers that are not fields of an [Answer]; nil if there are none.
+func (r *response) more() map[string]string {
+	var out map[string]string
+	for name, values := range r.header {
+		switch name {
+		case "Content-Type", "Retry-After", "Transfer-Encoding", "Content-Length", "Audit-Id":
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = strings.Join(values, ", ")
+	}
+	return out
 }
 
 func (r *response) Write(b []byte) (int, error) {
@@ -396,7 +430,7 @@ func (d *documents) handler(path string) http.Handler {
 		return d.root
 	case 2:
 		for _, g := range d.groups {
-			if g.Name == parts[1] && g.priority == customPriority {
+			if g.Name == parts[1] {
 				return discovery.NewAPIGroupHandler(legacyscheme.Codecs, g.APIGroup)
 			}
 		}
@@ -420,7 +454,7 @@ func (d *documents) serve(container *restful.Container) {
 	}
 	ws := new(restful.WebService).Path("/version").Produces(restful.MIME_JSON)
 	ws.Route(ws.GET("/").To(func(req *restful.Request, resp *restful.Response) {
-		responsewriters.WriteRawJSON(http.StatusOK, version.Get(), resp.ResponseWriter)
+		responsewriters.WriteRawJSON(http.StatusOK, *compatibility.DefaultBuildEffectiveVersion().Info(), resp.ResponseWriter)
 	}))
 	container.Add(ws)
 }

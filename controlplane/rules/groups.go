@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -169,8 +170,14 @@ func (t *table) core(events rest.Storage) resources {
 	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: clusterIPs{t.services}}
 	services, servicesStatus, _, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nil)
 	t.fail(err)
+	claims, claimsStatus, err := volumeclaim.NewREST(t)
+	t.fail(err)
+	if t.err == nil {
+		services.Storage.Storage.(*slot).decorate = services.Decorator
+		claims.Storage.Storage.(*slot).decorate = claims.Decorator
+	}
 	return join(
-		t.two("persistentvolumeclaims")(volumeclaim.NewREST(t)), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
+		t.two("persistentvolumeclaims")(claims, claimsStatus, nil), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
 		resources{
 			"bindings": pods.LegacyBinding, "pods": pods.Pod, "pods/binding": pods.Binding, "pods/status": pods.Status,
 			"pods/eviction": pods.Eviction, "pods/ephemeralcontainers": pods.EphemeralContainers, "pods/resize": pods.Resize,
@@ -295,11 +302,19 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
 	}
 	stored := runtime.Codec(plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
+	if r.Group == apiextensions.GroupName { // it stores them as JSON
+		stored = codec(runtime.ContentTypeJSON)
+	}
 	if !legacyscheme.Scheme.IsGroupRegistered(r.Group) { // the handler of custom resources converts them
 		stored = unstructured.UnstructuredJSONScheme
 	}
+	config := storagebackend.NewDefaultConfig("", stored)
+	config.EncodeVersioner = gv // discovery has a hash of it
+	if r.Group == apiextensions.GroupName {
+		config.EncodeVersioner = schema.GroupVersion{Group: r.Group, Version: "v1beta1"} // so the real server says
+	}
 	return generic.RESTOptions{
-		StorageConfig:           storagebackend.NewDefaultConfig("", stored).ForResource(r),
+		StorageConfig:           config.ForResource(r),
 		Decorator:               newSlot,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,

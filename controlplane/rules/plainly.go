@@ -19,7 +19,7 @@ func (p plainly) Encode(obj runtime.Object, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Contains(text, []byte(":[]")) {
+	if bytes.Contains(text, []byte(":[]")) || bytes.Contains(text, []byte(":null")) {
 		raw, err := runtime.Encode(p.stored, obj)
 		if err != nil {
 			return err

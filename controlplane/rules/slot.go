@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"regexp"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,14 +33,29 @@ type slot struct {
 	codec runtime.Codec
 	make  func() runtime.Object
 	attrs storage.AttrFunc
+	// namespaced is whether the objects are in namespaces.
+	namespaced bool
+	// decorate changes an object that is read; nil if the kind has no such function.
+	decorate func(runtime.Object)
 }
 
 var _ storage.Interface = (*slot)(nil)
 
 // newSlot is a storage decorator.
-func newSlot(config *storagebackend.ConfigForResource, _ string, _ func(runtime.Object) (string, error), newFunc, _ func() runtime.Object,
+func newSlot(config *storagebackend.ConfigForResource, _ string, keyOf func(runtime.Object) (string, error), newFunc, _ func() runtime.Object,
 	attrs storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-	return &slot{codec: config.Codec, make: newFunc, attrs: attrs}, func() {}, nil
+	probe := newFunc()
+	o, err := meta.Accessor(probe)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.SetNamespace("namespace")
+	o.SetName("name")
+	key, err := keyOf(probe)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &slot{codec: config.Codec, make: newFunc, attrs: attrs, namespaced: strings.HasSuffix(key, "/namespace/name")}, func() {}, nil
 }
 
 var _ generic.StorageDecorator = newSlot
@@ -77,6 +94,10 @@ func (s *slot) encode(obj runtime.Object) ([]byte, error) {
 
 // shown returns what clients see of an object that was read from a text; nil if that is the text.
 func (s *slot) shown(obj runtime.Object, text []byte) ([]byte, error) {
+	if s.decorate != nil {
+		obj = obj.DeepCopyObject()
+		s.decorate(obj)
+	}
 	seen, err := s.encode(obj)
 	if err != nil || bytes.Equal(seen, text) {
 		return nil, err
@@ -128,6 +149,9 @@ func (s *slot) Create(ctx context.Context, key string, obj, out runtime.Object, 
 func (s *slot) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
 	if c := callFrom(ctx); c.restores() {
 		return s.restore(c, key, out)
+	}
+	if b := callFrom(ctx).req.Bookmark; b != nil {
+		return s.bookmark(out, callFrom(ctx).version, b.Initial)
 	}
 	obj, text, err := s.read(ctx, key)
 	switch {
@@ -222,13 +246,33 @@ func (s *slot) Delete(ctx context.Context, key string, out runtime.Object, preco
 }
 
 // registryKey is the key that the real server has for an object. Some errors have it.
-func registryKey(key string) string {
+func registryKey(key string) string { return "/registry" + realKey(key) }
+
+// realKey is the key of the real server without its prefix. Dry runs have it in errors.
+func realKey(key string) string {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 	resource, name, _ := strings.Cut(rest, "/")
 	if old := registryNames[resource]; old != "" && (group == "core" || group == "networking.k8s.io") {
 		resource = old
 	}
-	return "/registry/" + resource + "/" + name
+	if group == apiextensions.GroupName || group != "core" && strings.Contains(group, ".") && !legacyscheme.Scheme.IsGroupRegistered(group) {
+		resource = group + "/" + resource
+	}
+	return "/" + resource + "/" + name
+}
+
+// inKey matches the key in the text of a conflict of a dry run.
+var inKey = regexp.MustCompile(`Key: (/[^,]+), ResourceVersion`)
+
+// withRealKeys returns a text with the keys of the real server.
+func withRealKeys(text []byte) []byte {
+	return inKey.ReplaceAllFunc(text, func(found []byte) []byte {
+		key := string(inKey.FindSubmatch(found)[1])
+		if strings.HasPrefix(key, "/registry/") {
+			return found
+		}
+		return []byte("Key: " + realKey(key) + ", ResourceVersion")
+	})
 }
 
 // registryNames are the names in keys that are older than those of the resources.
@@ -273,20 +317,31 @@ func (s *slot) GetList(ctx context.Context, key string, opts storage.ListOptions
 	return s.UpdateList(list, max(c.req.Version, 1), result.Continue, result.Remaining)
 }
 
-// errWatch ends the handler of a watch: what it asks for is known.
-var errWatch = apierrors.NewMethodNotSupported(schema.GroupResource{}, "watch")
-
+// Watch notes what is asked for. The handler then answers as to a watch that has ended.
 func (s *slot) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	c := callFrom(ctx)
 	c.list = s.asked(ctx, key, opts)
 	c.list.Watch = true
-	return nil, errWatch
+	return watch.NewEmptyWatch(), nil
+}
+
+// bookmark makes an empty object a bookmark.
+func (s *slot) bookmark(out runtime.Object, version uint64, initial bool) error {
+	if err := s.UpdateObject(out, version); err != nil || !initial {
+		return err
+	}
+	o, err := meta.Accessor(out)
+	if err != nil {
+		return err
+	}
+	o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return nil
 }
 
 // asked returns the options of a list or watch as they go over the wire.
 func (s *slot) asked(ctx context.Context, key string, opts storage.ListOptions) *List {
 	l := &List{Prefix: key, Single: !opts.Recursive, Limit: opts.Predicate.Limit, Continue: opts.Predicate.Continue, Version: opts.ResourceVersion,
-		Match: string(opts.ResourceVersionMatch), Bookmarks: opts.Predicate.AllowWatchBookmarks, Initial: opts.SendInitialEvents}
+		Match: string(opts.ResourceVersionMatch), Bookmarks: opts.Predicate.AllowWatchBookmarks, Initial: opts.SendInitialEvents, Namespaced: s.namespaced}
 	if opts.Recursive && !strings.HasSuffix(key, "/") {
 		l.Prefix += "/"
 	}

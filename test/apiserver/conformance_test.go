@@ -1,10 +1,13 @@
 package apiserver_test
 
 import (
+	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +19,14 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m))) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Cases wait for servers more than they compute.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m)))
+}
 
 // Each case runs against the API server in memory and against a real one. What they answer is equal.
 func TestConformance(t *testing.T) {
@@ -25,8 +35,13 @@ func TestConformance(t *testing.T) {
 	}
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{})
-	compareAll(t, slices.Concat(flows, customCases, kindCases(), peerCases, webhookCases, conversionCases, policyCases, defaultCases), real, memory)
+	alone := slices.Concat(aloneCases, peerCases, webhookCases, conversionCases, policyCases, defaultCases)
+	together := slices.Concat(flows, customCases, kindCases(), readCases(), edgeCases(), structureCases())
+	compareAll(t, alone, together, real, memory)
 }
+
+// aloneCases read or change what all cases have.
+var aloneCases []conformanceCase
 
 // server is a server that conversations are had with.
 type server interface {
@@ -35,34 +50,46 @@ type server interface {
 	UserConfig(user string, groups ...string) (*rest.Config, error)
 }
 
-// compareAll runs each case against both servers.
-func compareAll(t *testing.T, cases []conformanceCase, real, memory server) {
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			want := converse(t, real, c)
-			got := converse(t, memory, c)
-			if len(want) == 0 {
-				t.Error("the case asks nothing")
+// compareAll runs each case against both servers: those alone first, each when no other one runs.
+func compareAll(t *testing.T, alone, together []conformanceCase, real, memory server) {
+	servers := [2]server{real, memory}
+	clients := [2]*http.Client{httpClient(t, real.RESTConfig()), httpClient(t, memory.RESTConfig())}
+	var answers atomic.Int64
+	compare := func(t *testing.T, n int, c conformanceCase) {
+		var out [2][]string
+		for i, on := range servers {
+			s := &session{t: t, client: clients[i], on: on, url: on.URL(), real: i == 0, ns: fmt.Sprintf("c-%d", n), names: map[string]string{}}
+			s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+			c.run(s)
+			out[i] = s.out
+		}
+		want, got := out[0], out[1]
+		answers.Add(int64(len(want)))
+		if len(want) == 0 {
+			t.Error("the case asks nothing")
+		}
+		if len(want) != len(got) {
+			t.Errorf("got %d answers, want %d", len(got), len(want))
+		}
+		for i := range min(len(want), len(got)) {
+			if d := cmp.Diff(strings.Split(want[i], "\n"), strings.Split(got[i], "\n")); d != "" {
+				head, _, _ := strings.Cut(want[i], "\n")
+				t.Errorf("answer %d: %s (-real +memory):\n%s", i, head, d)
 			}
-			for i := range max(len(want), len(got)) {
-				if i >= len(want) || i >= len(got) {
-					t.Fatalf("got %d answers, want %d", len(got), len(want))
-				}
-				if d := cmp.Diff(strings.Split(want[i], "\n"), strings.Split(got[i], "\n")); d != "" {
-					t.Errorf("answer %d (-real +memory):\n%s", i, d)
-				}
-			}
-		})
+		}
 	}
-}
-
-// converse has a conversation with a server, and returns what that answers.
-func converse(t *testing.T, on server, c conformanceCase) []string {
-	t.Helper()
-	s := &session{t: t, client: httpClient(t, on.RESTConfig()), on: on, url: on.URL(), ns: "case-" + strings.ReplaceAll(c.name, " ", "-"), names: map[string]string{}}
-	s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
-	c.run(s)
-	return s.out
+	for n, c := range alone {
+		t.Run(c.name, func(t *testing.T) { compare(t, n, c) })
+	}
+	t.Run("together", func(t *testing.T) {
+		for n, c := range together {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				compare(t, len(alone)+n, c)
+			})
+		}
+	})
+	t.Logf("%d cases, %d answers", len(alone)+len(together), answers.Load())
 }
 
 func httpClient(t *testing.T, config *rest.Config) *http.Client {

@@ -36,7 +36,9 @@ func widget(name, spec string) string {
 // define creates the definition of Widgets and waits until they are served.
 func define(s *session, plural, kind, versions string) {
 	s.t.Helper()
-	s.post(definitions, definition(plural, kind, versions))
+	if a := s.post(definitions, definition(plural, kind, versions)); a.Metadata.UID == "" {
+		s.t.Fatalf("%s are not defined: %.3000s", plural, a.raw)
+	}
 	s.await(definitions+"/"+plural+".NS.example.com", "InitialNamesAccepted")
 	s.await("/apis/NS.example.com/v1", `"`+plural+`"`)
 	s.await("/apis", `"NS.example.com"`)

@@ -178,6 +178,15 @@ var flows = []conformanceCase{
 			s.note("the Service was not created")
 		}
 	}},
+	{"a service gets an external name", func(s *session) {
+		a := s.patch(applyPatch, "~/services/a?fieldManager=m", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"selector":{"a":"b"},"ports":[{"port":80}]}}`)
+		s.patch(mergePatch, "~/services/a", `{"spec":{"type":"ExternalName","externalName":"x.example"}}`)
+		s.get("~/services/a")
+		s.get("~/services")
+		s.do("GET", "~/services/a", "", "Accept", yamlType)
+		s.watch("~/services?watch=1&resourceVersion=" + a.Metadata.ResourceVersion).next(1)
+		s.delete("~/services/a", "")
+	}},
 	{"namespaces", func(s *session) {
 		s.post("/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"NS-x"}}`)
 		s.delete("/api/v1/namespaces/NS-x", "")

@@ -1,15 +1,16 @@
 package apiserver_test
 
-import (
-	"fmt"
-	"strings"
-)
+// kindOf is a kind, with a small object of it.
+type kindOf struct {
+	path string // of the collection
+	kind string // apiVersion and kind
+	rest string // of the object: all but its metadata
+	// status is a valid status; "" if the kind has none.
+	status string
+}
 
-// kinds has a small object of each kind. The path is that of the collection.
-var kinds = []struct {
-	path, kind, rest string
-	status           string // a patch of its status
-}{
+// kinds has each kind.
+var kinds = []kindOf{
 	{"~/configmaps", "v1 ConfigMap", `"data":{"a":"b"}`, ""},
 	{"~/endpoints", "v1 Endpoints", `"subsets":[{"addresses":[{"ip":"10.1.2.3"}],"ports":[{"port":80}]}]`, ""},
 	{"~/events", "v1 Event", `"involvedObject":{"kind":"Pod","name":"p","namespace":"NS"},"reason":"R","message":"M","type":"Normal"`, ""},
@@ -66,35 +67,5 @@ var kinds = []struct {
 	{"/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1 ResourceSlice", `"spec":{"driver":"d.example.com","nodeName":"n","pool":{"name":"p","generation":1,"resourceSliceCount":1}}`, ""},
 	{"/apis/storage.k8s.io/v1/volumeattributesclasses", "storage.k8s.io/v1 VolumeAttributesClass", `"driverName":"d.example.com","parameters":{"a":"b"}`, ""},
 	{"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", `"webhooks":[]`, ""},
-}
-
-// kindCases is the life of one object of each kind.
-func kindCases() []conformanceCase {
-	var cases []conformanceCase
-	for _, k := range kinds {
-		apiVersion, kind, _ := strings.Cut(k.kind, " ")
-		id := strings.ToLower(kind) + "-" + strings.NewReplacer("/", "-", ".", "-").Replace(apiVersion)
-		cases = append(cases, conformanceCase{id, func(s *session) {
-			name := "x-" + strings.ToLower(kind)
-			body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},%s}`, apiVersion, kind, name, k.rest)
-			one := k.path + "/" + name
-			s.post(k.path+"?fieldValidation=Strict", body)
-			s.post(k.path, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"empty"}}`, apiVersion, kind))
-			s.do("GET", one, "", "Accept", acceptTable)
-			got := s.get(one)
-			s.put(one, got.raw)
-			s.put(one, body)
-			s.patch(mergePatch, one, `{"metadata":{"labels":{"a":"b"},"annotations":{"c":"d"}}}`)
-			s.patch(mergePatch, one, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p"}]}}`)
-			if k.status != "" {
-				s.patch(mergePatch, one+"/status", `{"status":`+k.status+`}`)
-				s.patch(mergePatch, one, `{"status":`+k.status+`}`)
-				s.get(one + "/status")
-			}
-			s.patch(applyPatch, one+"?fieldManager=m&force=true", body)
-			s.delete(one, "")
-			s.get(one)
-		}})
-	}
-	return cases
+	{"/apis/networking.k8s.io/v1/ipaddresses", "networking.k8s.io/v1 IPAddress", `"spec":{"parentRef":{"resource":"services","namespace":"NS","name":"s"}}`, ""},
 }

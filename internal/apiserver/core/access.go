@@ -109,6 +109,7 @@ func (v View) Authorize(now time.Time, req Request) *Answer {
 		return nil
 	}
 	refused := forbidden(req, a, d.reason).answer(req)
+	refused.Header = map[string]string{"X-Content-Type-Options": "nosniff"}
 	return &refused
 }
 

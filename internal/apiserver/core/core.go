@@ -67,6 +67,7 @@ type Answer struct {
 	ContentType string
 	RetryAfter  string
 	Warnings    []string
+	Header      map[string]string // what is not in every answer
 	Body        []byte
 	// Watch is what the client watches; nil if the request is no watch. Such an answer has no body.
 	Watch *Watch
@@ -194,6 +195,9 @@ const maxNames = 8
 
 // Step answers a request and makes its changes. Reads change nothing; [View.Read] answers them, too.
 func (s *State) Step(now time.Time, req Request) Answer {
+	if answer, ok := health(req.URL); ok {
+		return answer
+	}
 	s.forget(now)
 	if isRead(req.Method) {
 		return s.Read(now, req)
@@ -239,8 +243,13 @@ func (s *State) Step(now time.Time, req Request) Answer {
 		}
 		s.apply(now, answer.Writes)
 		s.written(req, t, answer)
-		return Answer{Code: answer.Code, ContentType: answer.ContentType, RetryAfter: answer.RetryAfter, Warnings: answer.Warnings, Body: answer.Body}
+		return answered(answer)
 	}
+}
+
+// answered is what a client sees of an answer of the rules.
+func answered(a *rules.Answer) Answer {
+	return Answer{Code: a.Code, ContentType: a.ContentType, RetryAfter: a.RetryAfter, Warnings: a.Warnings, Header: a.Header, Body: a.Body}
 }
 
 // taken returns the key of a new object whose name was generated and exists; "" if there is none.

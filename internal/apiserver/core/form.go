@@ -98,11 +98,25 @@ func (v View) encode(o *Object, t target, accept string, now time.Time, p *Pendi
 			return Answer{Code: http.StatusOK, Body: e.body, ContentType: e.contentType}, nil
 		}
 	}
-	call := &rules.Request{
-		Method: "GET", URL: t.item(o.Key), Accept: accept, User: "watch", Now: now.UnixNano(), Version: o.Version,
-		Objects: map[string]json.RawMessage{o.Key: o.JSON},
+	answer, err := v.question(t, o.Key, &rules.Request{Accept: accept, Now: now.UnixNano(), Version: o.Version, Objects: map[string]json.RawMessage{o.Key: o.JSON}}, p)
+	if err == nil && answer.Pending == nil && lasts {
+		v.forms.put(key, encoded{answer.Body, answer.ContentType})
+	}
+	return answer, err
+}
+
+// question asks how the client of a collection takes an object. What follows a question mark in the key is the
+// query. The answer is pending if the object has to be converted first.
+func (v View) question(t target, key string, call *rules.Request, p *Pending) (Answer, error) {
+	key, query, more := strings.Cut(key, "?")
+	call.Method, call.URL, call.User = http.MethodGet, t.item(key), "watch"
+	if more {
+		call.URL += "?" + query
 	}
 	if d := v.defined(t); d != nil {
+		if call.Objects == nil {
+			call.Objects = map[string]json.RawMessage{}
+		}
 		call.Objects[d.Key] = d.JSON
 	}
 	p.resume(call)
@@ -111,12 +125,9 @@ func (v View) encode(o *Object, t target, accept string, now time.Time, p *Pendi
 	case err != nil:
 		return Answer{}, err
 	case len(answer.Calls) > 0:
-		return p.wait(now, 0, answer.Calls), nil
+		return p.wait(time.Unix(0, call.Now), 0, answer.Calls), nil
 	case answer.Code != http.StatusOK:
-		return Answer{}, fmt.Errorf("%s cannot be encoded: %s", o.Key, answer.Body)
-	}
-	if lasts {
-		v.forms.put(key, encoded{answer.Body, answer.ContentType})
+		return Answer{}, fmt.Errorf("%s cannot be encoded: %s", key, answer.Body)
 	}
 	return Answer{Code: http.StatusOK, Body: answer.Body, ContentType: answer.ContentType}, nil
 }

@@ -26,6 +26,9 @@ func parsePath(path string) target {
 	default:
 		return target{}
 	}
+	if parts[0] == "watch" && len(parts) > 1 { // an old form of watches
+		parts = parts[1:]
+	}
 	// The namespace itself is a resource: /namespaces/a, /namespaces/a/status and /namespaces/a/finalize.
 	if parts[0] == "namespaces" && len(parts) > 2 && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
 		t.namespace, parts = parts[1], parts[2:]
@@ -41,7 +44,7 @@ func parsePath(path string) target {
 // collection is what the keys of the target's collection begin with.
 func (t target) collection() string {
 	group := t.group
-	if group == "" {
+	if group == "" || group == "events.k8s.io" && t.resource == "events" { // the Events of both groups are the same
 		group = "core"
 	}
 	key := "/" + group + "/" + t.resource + "/"

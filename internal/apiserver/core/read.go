@@ -21,17 +21,19 @@ import (
 
 const contentJSON = "application/json"
 
+// eventKeys begins the keys of Events.
+const eventKeys = "/core/events/"
+
 // Read answers a request that changes nothing.
 func (v View) Read(now time.Time, req Request) Answer {
 	if refused := v.Authorize(now, req); refused != nil {
 		return *refused
 	}
-	t := parsePath(req.URL)
-	path, query, _ := strings.Cut(req.URL, "?")
-	switch path {
-	case "/healthz", "/livez", "/readyz":
-		return Answer{Code: http.StatusOK, ContentType: "text/plain; charset=utf-8", Body: []byte("ok")}
+	if answer, ok := health(req.URL); ok {
+		return answer
 	}
+	t := parsePath(req.URL)
+	_, query, _ := strings.Cut(req.URL, "?")
 	if answer, ok := v.beside(now, req, t); ok {
 		return answer
 	}
@@ -40,7 +42,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
 			return tooLarge(asked, v.version).answer(req)
 		}
-		if o := v.get(t.key()); o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && v.defined(t) == nil && o.is(apiVersion(t)) {
+		if o := v.get(t.key()); req.Method == http.MethodGet && o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && v.defined(t) == nil && o.is(apiVersion(t)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: append(bytes.Clone(o.text()), '\n')}
 		} else if o != nil && query == "" && t.subresource == "" && protobuf(req.Accept) && !t.warns() && v.defined(t) == nil {
 			answer, err := v.encode(o, t, req.Accept, now, nil) // no webhook converts a built-in kind
@@ -59,7 +61,10 @@ func (v View) Read(now time.Time, req Request) Answer {
 	switch l := answer.List; {
 	case l == nil:
 	case l.Watch:
-		return v.watch(req, t, l)
+		if a := v.watch(req, t, l); a.Watch == nil || answer.Code == http.StatusOK {
+			a.Warnings = answer.Warnings
+			return a
+		}
 	case plain(req.Accept) && !values.Has("pretty"):
 		page, err := v.page(l)
 		if err != nil {
@@ -89,7 +94,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 	if len(answer.Calls) > 0 {
 		return req.Pending.wait(now, 0, answer.Calls)
 	}
-	return Answer{Code: answer.Code, ContentType: answer.ContentType, RetryAfter: answer.RetryAfter, Warnings: answer.Warnings, Body: answer.Body}
+	return answered(answer)
 }
 
 // plain reports whether a client takes objects as plain JSON first.
@@ -207,6 +212,7 @@ func parseVersion(text string) (uint64, error) {
 func (v View) page(l *rules.List) (page, error) {
 	start, asked, limit := l.Prefix, uint64(0), int(l.Limit)
 	exact := false
+	cached := !strings.HasPrefix(l.Prefix, eventKeys) // the real server has no cache of Events
 	if l.Continue != "" {
 		t, err := parseToken(l.Continue)
 		if err != nil {
@@ -232,14 +238,18 @@ func (v View) page(l *rules.List) (page, error) {
 	}
 	switch {
 	case asked > v.version:
-		return page{}, tooLarge(asked, v.version)
+		f := tooLarge(asked, v.version)
+		if !cached { // nobody waits for the version
+			f.status.Details.RetryAfterSeconds = 0
+		}
+		return page{}, f
 	case exact && asked < v.compacted:
 		return page{}, expired("The resourceVersion for the provided list is too old.")
 	case exact:
 		v = v.at(asked)
 	}
-	if l.Version == "0" && l.Continue == "" {
-		limit = 0 // as from the real server's cache
+	if l.Version == "0" && l.Continue == "" && cached {
+		limit = 0
 	}
 	match, err := newMatcher(l)
 	if err != nil {
@@ -262,7 +272,11 @@ func (v View) page(l *rules.List) (page, error) {
 	})
 	if more > 0 {
 		last := p.objects[len(p.objects)-1].Key
-		p.next = token{tokenVersion, int64(v.version), "/" + last[len(l.Prefix):] + "\x00"}.String()
+		next := last[len(l.Prefix):] + "\x00"
+		if cached {
+			next = "/" + next
+		}
+		p.next = token{tokenVersion, int64(v.version), next}.String()
 		if match.all {
 			p.remaining = &more
 		}

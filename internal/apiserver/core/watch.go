@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -48,10 +49,12 @@ type Watch struct {
 	target  target
 	defined *Object // the definition of the kind, if it is a custom one
 	accept  string
+	include string // the query with includeObject
 	list    *rules.List
 	match   matcher
 	after   uint64
 	first   []Event // what comes before changes
+	headed  bool    // a table has told its columns
 }
 
 // watch starts a watch.
@@ -60,7 +63,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	if err != nil {
 		return failed(req, err)
 	}
-	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: req.Accept, list: l, match: m, after: v.version}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: req.Accept, include: include(req.URL), list: l, match: m, after: v.version}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
 	if l.Version != "" && l.Version != "0" {
@@ -135,35 +138,50 @@ func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, erro
 		body, contentType := encodeStatus(w.accept, e.Status)
 		return Answer{Body: body, ContentType: contentType}, nil
 	case e.Type == Bookmark:
-		body, contentType, err := w.bookmark(e)
-		return Answer{Body: body, ContentType: contentType}, err
+		return v.question(w.target, w.anyKey()+w.include, &rules.Request{Accept: w.accept, Now: now.UnixNano(), Version: e.Version, Bookmark: &rules.Bookmark{Initial: e.Initial}}, p)
 	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}) && !v.defined(w.target).severalVersions():
 		return Answer{Body: e.Object.text(), ContentType: contentJSON}, nil
+	case !strings.Contains(w.accept, "as=Table"):
+		return v.encode(e.Object, w.target, w.accept, now, p)
 	}
-	return v.encode(e.Object, w.target, w.accept, now, p)
+	answer, err := v.question(w.target, e.Object.Key+w.include, &rules.Request{Accept: w.accept, Now: now.UnixNano(), Version: e.Object.Version,
+		Objects: map[string]json.RawMessage{e.Object.Key: e.Object.JSON}}, p)
+	if err != nil || answer.Pending != nil {
+		return answer, err
+	}
+	if w.headed {
+		answer.Body = withoutColumns(answer.Body)
+	}
+	w.headed = true
+	return answer, nil
 }
 
-// bookmark returns an object with nothing but a version.
-func (w *Watch) bookmark(e Event) ([]byte, string, error) {
-	meta := metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(e.Version, 10)}
-	if e.Initial {
-		meta.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+// anyKey returns a key as the objects of the watch have them.
+func (w *Watch) anyKey() string {
+	key := w.list.Prefix
+	if w.list.Single {
+		return key
 	}
-	kind := metav1.TypeMeta{Kind: w.Kind, APIVersion: w.APIVersion}
-	if strings.Contains(w.accept, "as=PartialObjectMetadata") {
-		kind = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
+	if w.list.Namespaced && strings.Count(key, "/") == 3 {
+		key += "-/"
 	}
-	o := metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: meta}
-	if !takesProtobuf(w.accept) {
-		text, err := json.Marshal(o)
-		return text, contentJSON, err
+	return key + "-"
+}
+
+// withoutColumns returns a table without the definitions of its columns: a watch tells them once.
+func withoutColumns(body []byte) []byte {
+	const field = `"columnDefinitions":`
+	at := bytes.Index(body, []byte(field))
+	if at < 0 || !bytes.HasPrefix(body, []byte(`{"kind":"Table"`)) {
+		return body
 	}
-	// The metadata of every kind is field 1.
-	raw, err := o.Marshal()
-	if err != nil {
-		return nil, "", err
+	at += len(field)
+	d := json.NewDecoder(bytes.NewReader(body[at:]))
+	var columns json.RawMessage
+	if d.Decode(&columns) != nil {
+		return body
 	}
-	return envelope(kind, raw), contentProtobuf, nil
+	return slices.Concat(body[:at], []byte("null"), body[at+len(columns):])
 }
 
 // timeout reads timeoutSeconds of a URL that the rules have found valid.
@@ -177,6 +195,17 @@ func timeout(url string) time.Duration {
 		}
 	}
 	return 0
+}
+
+// include returns the part of a query that says what rows of tables have.
+func include(url string) string {
+	_, query, _ := strings.Cut(url, "?")
+	for part := range strings.SplitSeq(query, "&") {
+		if strings.HasPrefix(part, "includeObject=") {
+			return "?" + part
+		}
+	}
+	return ""
 }
 
 // Protobuf reports whether the client takes events in protobuf.

@@ -50,10 +50,18 @@ type Request struct {
 	Objects map[string]json.RawMessage `json:",omitempty"`
 	// Collection is what a list gives; nil if that is not known yet.
 	Collection *Collection `json:",omitempty"`
+	// Bookmark asks for a bookmark of the kind, in place of the object that the path names.
+	Bookmark *Bookmark `json:",omitempty"`
 	// Responses are those of webhooks, as far as they are known.
 	Responses []Response `json:",omitempty"`
 	// Controllers is whether controllers run beside the server. Admission relies on them.
 	Controllers bool `json:",omitempty"`
+}
+
+// Bookmark is an event of a watch that tells how far it is. Its version is that of the request.
+type Bookmark struct {
+	// Initial is whether it ends the initial events.
+	Initial bool `json:",omitempty"`
 }
 
 // Call is a call of a webhook: an HTTP POST of JSON.
@@ -93,7 +101,9 @@ type Answer struct {
 	ContentType string   `json:",omitempty"`
 	Warnings    []string `json:",omitempty"`
 	RetryAfter  string   `json:",omitempty"`
-	Body        []byte   `json:",omitempty"`
+	// Header has the other headers, where they are not those of every answer.
+	Header map[string]string `json:",omitempty"`
+	Body   []byte            `json:",omitempty"`
 	// Writes are the changes, in order. Each has a version of its own.
 	Writes []Write `json:",omitempty"`
 	// Missing are keys that were looked up and are not in Objects. If there are such objects, the
@@ -139,6 +149,9 @@ type List struct {
 	APIVersion string
 	// Whole is whether the items of a list have their kind and apiVersion, as those of custom resources do.
 	Whole bool `json:",omitempty"`
+
+	// Namespaced is whether objects of the kind are in namespaces.
+	Namespaced bool `json:",omitempty"`
 
 	Prefix    string // of the keys, or the key itself
 	Single    bool   `json:",omitempty"` // Prefix is a key

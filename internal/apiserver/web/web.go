@@ -196,6 +196,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		UserAgent: r.UserAgent(), Body: body,
 	}
 	header := w.Header()
+	header.Set("Cache-Control", "no-cache, private")
 	if core.SpaceBeforeToken(r.Header.Get("Authorization")) {
 		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
 	}
@@ -203,12 +204,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req, refused := view.Identify(s.time(), req, credentials(r))
 	if refused != nil {
 		header.Set("Content-Type", refused.ContentType)
+		if refused.Code != http.StatusUnauthorized {
+			header.Set("X-Content-Type-Options", "nosniff")
+		}
 		w.WriteHeader(refused.Code)
 		_, _ = w.Write(refused.Body) // a client that has gone needs no answer
 		return
 	}
 	plan := s.plan(req)
 	answer := s.answer(r.Context(), req, plan)
+	for name, value := range answer.Header {
+		header.Set(name, value)
+	}
 	for _, text := range answer.Warnings {
 		header.Add("Warning", `299 - `+quoted(text))
 	}
@@ -216,7 +223,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.stream(w, r, answer.Watch, plan.Stream())
 		return
 	}
-	header.Set("Cache-Control", "no-cache, private")
 	if answer.ContentType != "" {
 		header.Set("Content-Type", answer.ContentType)
 	}
@@ -314,7 +320,6 @@ func (f *frames) start() {
 		contentType = "application/vnd.kubernetes.protobuf;stream=watch"
 	}
 	f.w.Header().Set("Content-Type", contentType)
-	f.w.Header().Set("Cache-Control", "no-cache, private")
 	f.w.WriteHeader(http.StatusOK)
 }
 
