@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	storagenames "k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -35,7 +34,7 @@ func (s seated) Initialize(plugin admission.Interface) {
 		p.InspectEffectiveVersion(compatibility.DefaultBuildEffectiveVersion())
 	}
 	if p, ok := plugin.(initializer.WantsAuthorizer); ok {
-		p.SetAuthorizer(authorizerfactory.NewAlwaysAllowAuthorizer())
+		p.SetAuthorizer(mayDo)
 	}
 	if p, ok := plugin.(initializer.WantsExternalKubeClientSet); ok {
 		p.SetExternalKubeClientSet(shownClient{turn: s.turn})

@@ -166,7 +166,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody()}
+	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Controllers: len(chosen) > 0}
 	state := core.New(options)
 	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
