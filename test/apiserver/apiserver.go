@@ -10,8 +10,19 @@
 // [Server.Apply] brings in files of objects. [Server.Kubeconfig] is for kubectl, which works: get, apply, scale,
 // patch, describe, explain, wait and the like.
 //
-// No controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
-// namespace that is deleted stays as it is. DIFFERENCES.md lists what else the real server does.
+// By default no controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
+// namespace that is deleted stays as it is. With Options.Controllers they do: Pods are made, bound to a Node, and
+// run, though no container does. [Server.Settle] waits until they have done what is due. Annotations of a Pod, or of
+// the template that makes it, script its life; durations are those of Go, such as "1m30s":
+//
+//	kubelet.flyball.dev/image: missing      its images cannot be pulled
+//	kubelet.flyball.dev/start-after: 20s    how long its containers are created
+//	kubelet.flyball.dev/ready-after: never  how long they run before they are ready
+//	kubelet.flyball.dev/exit-after: 10s     how long they run at all
+//	kubelet.flyball.dev/exit-code: "1"      how they end; by default 0
+//	kubelet.flyball.dev/stop-after: 5s      how long they take to stop when the Pod is deleted
+//
+// DIFFERENCES.md lists what else the real server does.
 //
 // The rules are a program of their own, which [plane.BuildRules] builds on first use: 3 to 5 minutes on two
 // cores, then seconds. All servers of a test binary share one process of it. It ends with the test binary;
@@ -155,10 +166,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := define(handler, o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	if len(chosen) > 0 {
-		if err := handler.Control(control.NewSet(chosen, control.Options{})); err != nil {
-			return nil, fmt.Errorf("apiserver: %w", err)
-		}
+	if err := startControllers(handler, chosen, o); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	s := &Server{web: handler, core: options, now: now}
 	var listener net.Listener
@@ -188,10 +197,6 @@ func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
 // Restore makes the state what it was, as a restored backup of etcd does: versions go back, too. All watches
 // end.
 func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
-
-// Settle waits until the controllers have done all that is due. What they do at a later time, such as the retry of a
-// failed request, it does not wait for. The error is the cause of the end of ctx.
-func (s *Server) Settle(ctx context.Context) error { return s.web.Settle(ctx) }
 
 // Compact forgets the history. Watches and continued lists of older versions get 410.
 func (s *Server) Compact() { s.web.Compact() }

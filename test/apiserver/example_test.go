@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -48,4 +49,45 @@ func ExampleServer_Fail() {
 	// true false
 	// false true
 	// delete secrets default/token: secrets "token" is forbidden: User "admin" cannot delete resource "secrets" in API group "" in the namespace "default"
+}
+
+// Controllers make Pods of a Deployment, and a kubelet runs them. Annotations of the template script their life.
+func ExampleServer_Settle() {
+	ctx := context.Background()
+	s, err := apiserver.New(ctx, apiserver.Options{Controllers: []string{"*"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close()
+	c, err := client.New(s.RESTConfig(), client.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	web, stuck := deployment("web"), deployment("stuck")
+	stuck.Spec.Template.Annotations = map[string]string{"kubelet.flyball.dev/image": "missing"}
+	for _, d := range []*appsv1.Deployment{web, stuck} {
+		if _, err := client.Create(ctx, c, d); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	if err := s.Settle(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for pod, err := range client.List[corev1.Pod](ctx, c) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		state := pod.Status.ContainerStatuses[0].State
+		fmt.Println(pod.Labels["app"], pod.Status.Phase, state.Running != nil, state.Waiting != nil && state.Waiting.Reason == "ImagePullBackOff")
+	}
+	// Output:
+	// stuck Pending false true
+	// web Running true false
 }

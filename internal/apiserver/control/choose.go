@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
 // Options is what controllers are told at their start.
@@ -16,6 +18,9 @@ type Options struct {
 type Known struct {
 	Name, Short string
 	New         func(Options) Controller
+	// Boot returns requests that are made once, when the server is new, about the state that it begins with. It may
+	// be nil.
+	Boot func(core.View) []core.Request
 }
 
 func (k Known) is(name string) bool { return name == k.Name || name == k.Short }

@@ -36,6 +36,8 @@ type Request struct {
 	core.Request
 	// Key is the key of the object because of which it is made, if there is one.
 	Key string
+	// Event is whether it only tells people something.
+	Event bool
 
 	controller int // its place in the set
 }
@@ -58,6 +60,16 @@ type failedKey struct {
 
 // NewSet returns a set of controllers that know nothing yet.
 func NewSet(known []Known, o Options) *Set { return &Set{known: known, options: o} }
+
+// Boot returns the requests that are made once, before the first step of a new server.
+func (s *Set) Boot(v core.View) (out []core.Request) {
+	for _, k := range s.known {
+		if k.Boot != nil {
+			out = append(out, k.Boot(v)...)
+		}
+	}
+	return out
+}
 
 // Reset makes the controllers forget everything. The next step begins anew.
 func (s *Set) Reset() { s.controllers, s.state, s.seen = nil, nil, 0 }

@@ -26,6 +26,8 @@ var (
 	ServiceAccounts = NewKind("", "v1", "serviceaccounts")
 	Deployments     = NewKind("apps", "v1", "deployments")
 	ReplicaSets     = NewKind("apps", "v1", "replicasets")
+
+	ReplicationControllers = NewKind("", "v1", "replicationcontrollers")
 )
 
 // Prefix is what the keys of a namespace begin with; those of all namespaces if it is "".
@@ -62,3 +64,6 @@ func (k Kind) Path(namespace, name, subresource string) string {
 	}
 	return path
 }
+
+// Has reports whether a key is of the kind.
+func (k Kind) Has(key string) bool { return strings.HasPrefix(key, k.prefix) }

@@ -16,6 +16,8 @@ import (
 
 // Meta is what every controller may want to know of an object. It never changes.
 type Meta struct {
+	APIVersion        string                  `json:"-"` // that of the storage
+	Kind              string                  `json:"-"`
 	Name              string                  `json:"name"`
 	Namespace         string                  `json:"namespace"`
 	UID               types.UID               `json:"uid"`
@@ -35,7 +37,8 @@ func (m *Meta) Controller() *metav1.OwnerReference {
 	return nil
 }
 
-// Change is one change of an object. Was is nil if it is new, Is if it is gone.
+// Change is what has become of an object since the last step. Was is nil if it is new, Is if it is gone. The two may
+// have different uids: the object was deleted, and there is another one of its name.
 type Change struct {
 	Key     string
 	Was, Is *Meta
@@ -54,7 +57,7 @@ func (c Change) Metas() iter.Seq[*Meta] {
 }
 
 // In reports whether the change is of an object of a kind.
-func (c Change) In(k Kind) bool { return strings.HasPrefix(c.Key, k.prefix) }
+func (c Change) In(k Kind) bool { return k.Has(c.Key) }
 
 // State is a view as controllers see it, with indexes. It is for one goroutine, and valid until the next step.
 type State struct {
@@ -77,34 +80,44 @@ func newState() *State {
 	return &State{entries: map[string]*entry{}, uids: map[types.UID]string{}, owned: map[types.UID]map[string]bool{}, orphans: map[string]map[string]bool{}}
 }
 
-// learn takes in what has changed up to a view.
+// learn takes in what has changed up to a view. There is one change for each key, in the order of their first ones.
 func (s *State) learn(v core.View, log []core.Change) []Change {
 	s.View = v
 	out := make([]Change, 0, len(log))
+	places := make(map[string]int, len(log))
 	for _, c := range log {
 		key := c.Object.Key
-		change := Change{Key: key}
-		if old := s.entries[key]; old != nil {
-			change.Was = old.meta
+		old := s.entries[key]
+		at, seen := places[key]
+		if !seen {
+			at = len(out)
+			places[key] = at
+			out = append(out, Change{Key: key})
+			if old != nil {
+				out[at].Was = old.meta
+			}
+		}
+		if old != nil {
 			s.forget(key, old)
 		}
+		out[at].Is = nil
 		if !c.Deleted {
 			e := &entry{object: c.Object, meta: metaOf(c.Object)}
-			change.Is = e.meta
+			out[at].Is = e.meta
 			s.add(key, e)
 		}
-		if change.Was != nil || change.Is != nil {
-			out = append(out, change)
-		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(c Change) bool { return c.Was == nil && c.Is == nil })
 }
 
 func metaOf(o *core.Object) *Meta {
 	var m struct {
-		Metadata Meta `json:"metadata"`
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   Meta   `json:"metadata"`
 	}
 	mustDecode(o, &m)
+	m.Metadata.APIVersion, m.Metadata.Kind = m.APIVersion, m.Kind
 	return &m.Metadata
 }
 

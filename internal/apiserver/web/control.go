@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -28,6 +29,12 @@ var errRestless = errors.New("the controllers do not come to rest")
 //
 // Fault rules are about requests of controllers only if they name a user or a user agent.
 func (s *Server) Control(set *control.Set) error {
+	view, _, _ := s.now()
+	for _, r := range set.Boot(view) {
+		if a := s.Step(r); control.Failed(r, a) {
+			return fmt.Errorf("%s %s for the controllers: answered %d: %s", r.Method, r.URL, a.Code, a.Body)
+		}
+	}
 	for range maxRounds {
 		if view, _, _ := s.now(); !s.round(set, view) {
 			c := &controllers{set: set, done: make(chan struct{}), rested: make(chan struct{})}
@@ -45,11 +52,11 @@ func (s *Server) Control(set *control.Set) error {
 // round steps the controllers once and makes their requests. It reports whether there were any.
 func (s *Server) round(set *control.Set, view core.View) bool {
 	requests, _ := set.Step(s.time(), view)
-	return s.make(set, requests)
+	return s.perform(set, requests)
 }
 
-// make makes requests of controllers. It reports whether there were any.
-func (s *Server) make(set *control.Set, requests []control.Request) bool {
+// perform makes requests of controllers. It reports whether there were any.
+func (s *Server) perform(set *control.Set, requests []control.Request) bool {
 	for _, r := range requests {
 		if s.isClosed() {
 			return false
@@ -81,7 +88,7 @@ func (s *Server) control(c *controllers) {
 		}
 		last = epoch
 		requests, due := c.set.Step(s.time(), view)
-		if s.make(c.set, requests) {
+		if s.perform(c.set, requests) {
 			continue
 		}
 		s.rest(c, view.Version())

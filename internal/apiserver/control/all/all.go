@@ -3,7 +3,11 @@ package all
 
 import (
 	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/garbage"
+	"github.com/flyball-io/flyball/internal/apiserver/control/kubelet"
 	"github.com/flyball-io/flyball/internal/apiserver/control/namespaces"
+	"github.com/flyball-io/flyball/internal/apiserver/control/rollout"
+	"github.com/flyball-io/flyball/internal/apiserver/control/scheduler"
 )
 
 // Controllers are all controllers, in the order in which they are stepped. Their names and short names are those of
@@ -11,4 +15,11 @@ import (
 var Controllers = append([]control.Known{
 	{Name: "serviceaccount-controller", Short: "serviceaccount", New: namespaces.Accounts},
 	{Name: "root-ca-certificate-publisher-controller", Short: "root-ca-cert-publisher", New: namespaces.Certificates},
+	{Name: "namespace-controller", Short: "namespace", New: namespaces.Clear},
+	{Name: "garbage-collector-controller", Short: "garbagecollector", New: garbage.New},
+	{Name: "deployment-controller", Short: "deployment", New: rollout.Deployments},
+	{Name: "replicaset-controller", Short: "replicaset", New: rollout.ReplicaSets},
+	{Name: "replicationcontroller-controller", Short: "replicationcontroller", New: rollout.ReplicationControllers},
+	{Name: "kube-scheduler", Short: "scheduler", New: scheduler.New},
+	{Name: "kubelet", Short: "kubelet", New: kubelet.New, Boot: kubelet.Boot},
 }, applications...)

@@ -1,0 +1,94 @@
+// Package controltest steps controllers in tests, over objects that no rules have seen.
+package controltest
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// Now is the time of a world.
+var Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// World is a state, and one controller that sees it. Requests are looked at and not made.
+type World struct {
+	t     testing.TB
+	state *core.State
+	set   *control.Set
+	next  *rules.Write
+}
+
+// New returns a world without objects.
+func New(t testing.TB, make func(control.Options) control.Controller) *World {
+	w := &World{t: t, set: control.NewSet([]control.Known{{New: make}}, control.Options{})}
+	w.state = core.New(core.Options{Rules: func(r *rules.Request) (*rules.Answer, error) {
+		if w.next == nil {
+			return nil, errors.New("a world has no rules")
+		}
+		w.next.Version = r.Version + 1
+		return &rules.Answer{Code: 200, Writes: []rules.Write{*w.next}}, nil
+	}})
+	return w
+}
+
+// Put writes an object.
+func (w *World) Put(key string, object any) {
+	w.t.Helper()
+	text, err := json.Marshal(object)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write(rules.Write{Key: key, Object: text})
+}
+
+// Delete deletes an object.
+func (w *World) Delete(key string) {
+	w.t.Helper()
+	o := w.state.Now().Get(key)
+	if o == nil {
+		w.t.Fatalf("there is no %s", key)
+	}
+	w.write(rules.Write{Key: key, Object: o.JSON, Delete: true})
+}
+
+func (w *World) write(x rules.Write) {
+	w.next = &x
+	w.state.Step(Now, core.Request{Method: "PUT", URL: "/api/v1/nodes/any"})
+	w.next = nil
+}
+
+// Step steps the controller. It returns its requests as method, path and what of the body is in some fields of its
+// metadata and options.
+func (w *World) Step() (out []string) {
+	w.t.Helper()
+	requests, _ := w.set.Step(Now, w.state.Now())
+	for _, r := range requests {
+		var body struct {
+			Metadata          map[string]any `json:"metadata"`
+			PropagationPolicy string         `json:"propagationPolicy"`
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			w.t.Fatal(err)
+		}
+		text := r.Method + " " + r.URL
+		maps.DeleteFunc(body.Metadata, func(key string, _ any) bool { return key != "finalizers" && key != "ownerReferences" })
+		if len(body.Metadata) > 0 {
+			fields, err := json.Marshal(body.Metadata)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			text += " " + string(fields)
+		}
+		if body.PropagationPolicy != "" {
+			text += " " + body.PropagationPolicy
+		}
+		out = append(out, text)
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+// Package garbage has the controller that deletes objects whose owners are gone.
+//
+//	owner gone ──▶ dependents without another owner: deleted; others: the reference goes
+//	owner is deleted in the foreground ──▶ dependents that block it are deleted ──▶ then its finalizer goes
+//	owner is deleted and leaves orphans ──▶ references to it go ──▶ then its finalizer goes
+package garbage
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+)
+
+var user = control.ServiceAccount("generic-garbage-collector")
+
+// New returns the garbage collector.
+func New(control.Options) control.Controller {
+	return &control.Keyed{Title: "garbage-collector-controller", Map: learn, Reconcile: collect}
+}
+
+// learn adds what a change may make garbage, and the owners that wait for it.
+func learn(s *control.State, c control.Change, add func(string)) {
+	if c.Is != nil && (len(c.Is.OwnerReferences) > 0 || c.Is.DeletionTimestamp != nil) {
+		add(c.Key)
+	}
+	if c.Was != nil && (c.Is == nil || c.Is.UID != c.Was.UID) {
+		addOwned(s, c.Was.UID, add)
+	}
+	if c.Is != nil && inForeground(c.Is) && (c.Was == nil || !inForeground(c.Was)) {
+		addOwned(s, c.Is.UID, add)
+	}
+	for m := range c.Metas() {
+		for _, ref := range m.OwnerReferences {
+			if key := s.Find(ref.UID); key != "" && s.Meta(key).DeletionTimestamp != nil {
+				add(key)
+			}
+		}
+	}
+}
+
+func addOwned(s *control.State, owner types.UID, add func(string)) {
+	for _, key := range s.Owned(owner) {
+		add(key)
+	}
+}
+
+func has(m *control.Meta, finalizer string) bool { return slices.Contains(m.Finalizers, finalizer) }
+
+// inForeground reports whether an object waits until its dependents are gone.
+func inForeground(m *control.Meta) bool {
+	return m.DeletionTimestamp != nil && has(m, metav1.FinalizerDeleteDependents)
+}
+
+func collect(_ time.Time, s *control.State, key string) (r control.Result) {
+	o, m := s.Get(key), s.Meta(key)
+	switch {
+	case m == nil:
+	case m.DeletionTimestamp == nil:
+		r.Requests = judge(s, o, m)
+	case has(m, metav1.FinalizerOrphanDependents):
+		r.Requests = orphan(s, o, m)
+	case inForeground(m):
+		r.Requests = release(s, o, m)
+	}
+	return r
+}
+
+// judge deletes an object without owners, or removes its references to those that are gone.
+func judge(s *control.State, o *core.Object, m *control.Meta) []core.Request {
+	var solid, rest []metav1.OwnerReference
+	waiting := false
+	for _, ref := range m.OwnerReferences {
+		switch stateOf(s, ref, m) {
+		case unknown:
+			return nil // its kind may come yet
+		case there:
+			solid = append(solid, ref)
+		case leaving:
+			waiting = true
+			rest = append(rest, ref)
+		default:
+			rest = append(rest, ref)
+		}
+	}
+	switch {
+	case len(rest) == 0:
+		return nil
+	case len(solid) > 0:
+		return []core.Request{patch(s, o, m, map[string]any{"ownerReferences": solid})}
+	}
+	policy := metav1.DeletePropagationBackground
+	var out []core.Request
+	dependents := s.Owned(m.UID)
+	switch {
+	case waiting && len(dependents) > 0:
+		policy = metav1.DeletePropagationForeground
+		if slices.ContainsFunc(dependents, func(key string) bool { return inForeground(s.Meta(key)) }) { // or the two wait for each other
+			refs := slices.Clone(m.OwnerReferences)
+			for i := range refs {
+				refs[i].BlockOwnerDeletion = new(bool)
+			}
+			out = append(out, patch(s, o, m, map[string]any{"ownerReferences": refs}))
+		}
+	case has(m, metav1.FinalizerOrphanDependents):
+		policy = metav1.DeletePropagationOrphan
+	case has(m, metav1.FinalizerDeleteDependents):
+		policy = metav1.DeletePropagationForeground
+	}
+	return append(out, user.Delete(s.Path(o), metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: metav1.NewUIDPreconditions(string(m.UID))}))
+}
+
+// orphan removes the references to an object, and then its finalizer.
+func orphan(s *control.State, o *core.Object, m *control.Meta) (out []core.Request) {
+	for _, key := range s.Owned(m.UID) {
+		d := s.Meta(key)
+		rest := slices.DeleteFunc(slices.Clone(d.OwnerReferences), func(r metav1.OwnerReference) bool { return r.UID == m.UID })
+		out = append(out, patch(s, s.Get(key), d, map[string]any{"ownerReferences": rest}))
+	}
+	return append(out, without(s, o, m, metav1.FinalizerOrphanDependents))
+}
+
+// release removes the finalizer of an object that waits for its dependents, if none blocks it.
+func release(s *control.State, o *core.Object, m *control.Meta) []core.Request {
+	for _, key := range s.Owned(m.UID) {
+		for _, ref := range s.Meta(key).OwnerReferences {
+			if ref.UID == m.UID && ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion {
+				return nil
+			}
+		}
+	}
+	return []core.Request{without(s, o, m, metav1.FinalizerDeleteDependents)}
+}
+
+// without removes a finalizer.
+func without(s *control.State, o *core.Object, m *control.Meta, finalizer string) core.Request {
+	rest := slices.DeleteFunc(slices.Clone(m.Finalizers), func(f string) bool { return f == finalizer })
+	return patch(s, o, m, map[string]any{"finalizers": rest})
+}
+
+// patch changes the metadata of one state of an object.
+func patch(s *control.State, o *core.Object, m *control.Meta, metadata map[string]any) core.Request {
+	metadata["uid"], metadata["resourceVersion"] = m.UID, strconv.FormatUint(o.Version, 10)
+	return user.Do("PATCH", s.Path(o), "application/merge-patch+json", map[string]any{"metadata": metadata})
+}

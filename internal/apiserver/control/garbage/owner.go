@@ -1,0 +1,100 @@
+package garbage
+
+import (
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/scheme"
+)
+
+// state is what an owner is like, as a dependent sees it.
+type state int
+
+const (
+	absent  state = iota // the kind exists, and the owner does not
+	unknown              // nobody knows the kind, or a cluster-wide object names a namespaced owner
+	there
+	leaving // it waits for its dependents to go
+)
+
+// stateOf returns the state of the owner that a reference names. One of another name, kind or namespace than the
+// reference says is not the owner, even if it has its uid.
+func stateOf(s *control.State, ref metav1.OwnerReference, dependent *control.Meta) state {
+	namespaced, ok := scopeOf(s, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	if !ok || namespaced && dependent.Namespace == "" {
+		return unknown
+	}
+	m := s.Meta(s.Find(ref.UID))
+	switch {
+	case m == nil, m.Name != ref.Name, m.Kind != ref.Kind, groupOf(m.APIVersion) != groupOf(ref.APIVersion):
+		return absent
+	case namespaced && m.Namespace != dependent.Namespace:
+		return absent
+	case inForeground(m):
+		return leaving
+	}
+	return there
+}
+
+func groupOf(apiVersion string) string {
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		return ""
+	}
+	return group
+}
+
+// kinds are the built-in kinds.
+var kinds = sync.OnceValue(func() *runtime.Scheme { return scheme.New() })
+
+// clusterWide are the built-in kinds without a namespace.
+var clusterWide = map[string]bool{
+	"Namespace": true, "Node": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true, "StorageClass": true, "CSIDriver": true,
+	"CSINode": true, "VolumeAttachment": true, "VolumeAttributesClass": true, "PriorityClass": true, "RuntimeClass": true, "IngressClass": true,
+	"ServiceCIDR": true, "IPAddress": true, "FlowSchema": true, "PriorityLevelConfiguration": true, "CertificateSigningRequest": true,
+	"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true, "ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
+	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "DeviceClass": true, "ResourceSlice": true,
+}
+
+// definition is what matters of a definition of custom resources.
+type definition struct {
+	Spec struct {
+		Group string `json:"group"`
+		Scope string `json:"scope"`
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
+		Versions []struct {
+			Name   string `json:"name"`
+			Served bool   `json:"served"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+var definitions = control.NewKind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+
+// scopeOf reports whether the objects of a kind have namespaces, and whether there is such a kind.
+func scopeOf(s *control.State, k schema.GroupVersionKind) (namespaced, ok bool) {
+	if kinds().Recognizes(k) {
+		return !clusterWide[k.Kind], true
+	}
+	if k.Group == "apiextensions.k8s.io" {
+		return false, k.Kind == "CustomResourceDefinition" && k.Version == "v1"
+	}
+	for _, d := range control.List[definition](s, definitions, "") {
+		if d.Spec.Group != k.Group || d.Spec.Names.Kind != k.Kind {
+			continue
+		}
+		for _, v := range d.Spec.Versions {
+			if v.Name == k.Version && v.Served {
+				return d.Spec.Scope == "Namespaced", true
+			}
+		}
+	}
+	return false, false
+}

@@ -1,0 +1,74 @@
+package kubelet
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// addresses are those of the Pods of all Nodes. One depends on the uid of its Pod, and on what others have taken.
+type addresses struct {
+	of    map[string]netip.Addr // by the key of the Pod
+	taken map[netip.Addr]string
+}
+
+// All addresses are in 10.64.0.0/10.
+const (
+	network = 10<<24 | 64<<16
+	hosts   = 1 << 22
+)
+
+func newAddresses() *addresses {
+	return &addresses{of: map[string]netip.Addr{}, taken: map[netip.Addr]string{}}
+}
+
+// learn notes the address of a Pod, or that it no longer has one. p is nil for a Pod that is gone.
+func (a *addresses) learn(key string, p *corev1.Pod) {
+	var is netip.Addr
+	if p != nil && !p.Spec.HostNetwork {
+		is, _ = netip.ParseAddr(p.Status.PodIP) // without one there is none
+	}
+	was, had := a.of[key]
+	if had && was == is {
+		return
+	}
+	if had && a.taken[was] == key {
+		delete(a.taken, was)
+	}
+	delete(a.of, key)
+	if is.IsValid() {
+		a.of[key], a.taken[is] = is, key
+	}
+}
+
+// give gives a Pod the addresses of itself and of its Node.
+func (a *addresses) give(key string, p *corev1.Pod, n *corev1.Node) {
+	host := addressOf(n)
+	if host == "" {
+		host = nodeAddress
+	}
+	p.Status.HostIP, p.Status.HostIPs = host, []corev1.HostIP{{IP: host}}
+	ip := host
+	if !p.Spec.HostNetwork {
+		ip = a.free(key, string(p.UID)).String()
+	}
+	p.Status.PodIP, p.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
+}
+
+// free takes an address for a Pod.
+func (a *addresses) free(key, uid string) netip.Addr {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(uid)) // it never fails
+	for n := sum.Sum32() % hosts; ; n = (n + 1) % hosts {
+		var b [4]byte
+		binary.BigEndian.PutUint32(b[:], network+n)
+		ip := netip.AddrFrom4(b)
+		if b[3] == 0 || b[3] == 255 || a.taken[ip] != "" {
+			continue
+		}
+		a.of[key], a.taken[ip] = ip, key
+		return ip
+	}
+}

@@ -1,0 +1,78 @@
+package kubelet
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Annotations of a Pod, and so of the template that makes it, say what becomes of it. Durations are those of Go, such
+// as "1m30s". Times of a Pod are whole seconds, so a step may come up to a second early.
+const (
+	// StartAfter is how long containers are created before they run.
+	StartAfter = "kubelet.flyball.dev/start-after"
+	// ReadyAfter is how long they run before they are ready. "never" is never.
+	ReadyAfter = "kubelet.flyball.dev/ready-after"
+	// Image is "missing" if images cannot be pulled.
+	Image = "kubelet.flyball.dev/image"
+	// ExitAfter is how long they run before they end. A Job's containers end at once, others never.
+	ExitAfter = "kubelet.flyball.dev/exit-after"
+	// ExitCode is that of containers which end. Zero is the default.
+	ExitCode = "kubelet.flyball.dev/exit-code"
+	// StopAfter is how long they take to stop when the Pod is deleted, within its grace period.
+	StopAfter = "kubelet.flyball.dev/stop-after"
+)
+
+const prefix = "kubelet.flyball.dev/"
+
+// never is a time that does not come.
+const never = time.Duration(-1)
+
+// Script is what becomes of a Pod.
+type Script struct {
+	Start, Stop time.Duration
+	// Ready and Exit may be never. They count from when the containers run.
+	Ready, Exit time.Duration
+	Code        int32
+	Missing     bool
+	// plain is whether nobody has said anything.
+	plain bool
+}
+
+// scriptOf reads the annotations of a Pod. What is not valid counts as if it were not there.
+func scriptOf(p *corev1.Pod) Script {
+	duration := func(name string, or time.Duration) time.Duration {
+		text := p.Annotations[name]
+		if text == "never" {
+			return never
+		}
+		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+			return d
+		}
+		return or
+	}
+	s := Script{Start: max(0, duration(StartAfter, 0)), Stop: max(0, duration(StopAfter, 0)), Ready: duration(ReadyAfter, 0), Exit: never, Missing: p.Annotations[Image] == "missing", plain: true}
+	for _, o := range p.OwnerReferences {
+		if o.Kind == "Job" {
+			s.Exit = 0
+		}
+	}
+	s.Exit = duration(ExitAfter, s.Exit)
+	if n, err := strconv.ParseInt(p.Annotations[ExitCode], 10, 32); err == nil {
+		s.Code = int32(n)
+	}
+	for name := range p.Annotations {
+		s.plain = s.plain && !strings.HasPrefix(name, prefix)
+	}
+	return s
+}
+
+// crashDelay is how long a container that has ended waits before it is started again.
+func crashDelay(restarts int32) time.Duration {
+	if restarts == 0 {
+		return 0
+	}
+	return min(10*time.Second<<min(restarts-1, 10), 5*time.Minute)
+}

@@ -1,0 +1,133 @@
+package scheduler
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// usage is what Pods take of a Node: in thousandths of a CPU, in bytes, or in whole things.
+type usage struct {
+	pods      int64
+	resources map[corev1.ResourceName]int64
+}
+
+func (u *usage) add(other usage, sign int64) {
+	if u.resources == nil {
+		u.resources = map[corev1.ResourceName]int64{}
+	}
+	u.pods += sign * other.pods
+	for name, n := range other.resources {
+		u.resources[name] += sign * n
+	}
+}
+
+func amount(name corev1.ResourceName, list corev1.ResourceList) int64 {
+	q := list[name]
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// usageOf returns what a Pod asks for. Its containers run together, and its init containers one after the other
+// beside those that stay.
+func usageOf(p *corev1.Pod) usage {
+	u := usage{pods: 1, resources: map[corev1.ResourceName]int64{}}
+	most, stay := map[corev1.ResourceName]int64{}, map[corev1.ResourceName]int64{}
+	for _, c := range p.Spec.InitContainers {
+		stays := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		for name := range c.Resources.Requests {
+			n := amount(name, c.Resources.Requests)
+			if stays {
+				stay[name] += n
+				n = 0
+			}
+			most[name] = max(most[name], stay[name]+n)
+		}
+	}
+	for _, c := range p.Spec.Containers {
+		for name := range c.Resources.Requests {
+			u.resources[name] += amount(name, c.Resources.Requests)
+		}
+	}
+	for name, n := range stay {
+		u.resources[name] += n
+	}
+	for name, n := range most {
+		u.resources[name] = max(u.resources[name], n)
+	}
+	for name := range p.Spec.Overhead {
+		u.resources[name] += amount(name, p.Spec.Overhead)
+	}
+	return u
+}
+
+// misfit says why a Pod does not fit on a Node; nothing if it does. It is resolvable if the Pod would fit without
+// the other Pods there.
+func misfit(p *corev1.Pod, n *corev1.Node, u usage, used *usage) (why []string, resolvable bool) {
+	switch {
+	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
+		return []string{"node(s) were unschedulable"}, false
+	case slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(p, t)
+	}):
+		return []string{"node(s) had untolerated taint(s)"}, false
+	case !selects(p, n):
+		return []string{"node(s) didn't match Pod's node affinity/selector"}, false
+	}
+	resolvable = true
+	if room := amount(corev1.ResourcePods, n.Status.Allocatable); used.pods+1 > room {
+		why = append(why, "Too many pods")
+		resolvable = room > 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.resources)) {
+		room := amount(name, n.Status.Allocatable)
+		if need := u.resources[name]; need > 0 && need > room-used.resources[name] {
+			why = append(why, "Insufficient "+string(name))
+			resolvable = resolvable && need <= room
+		}
+	}
+	return why, resolvable
+}
+
+func tolerates(p *corev1.Pod, t corev1.Taint) bool {
+	return slices.ContainsFunc(p.Spec.Tolerations, func(x corev1.Toleration) bool {
+		return (x.Effect == "" || x.Effect == t.Effect) && (x.Key == "" || x.Key == t.Key) && (x.Operator == corev1.TolerationOpExists || x.Key != "" && x.Value == t.Value)
+	})
+}
+
+// selects reports whether the node selector and the required node affinity of a Pod select a Node.
+func selects(p *corev1.Pod, n *corev1.Node) bool {
+	if !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(n.Labels)) {
+		return false
+	}
+	a := p.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
+			return false
+		}
+		return matches(t.MatchExpressions, n.Labels) && matches(t.MatchFields, map[string]string{"metadata.name": n.Name})
+	})
+}
+
+var operators = map[corev1.NodeSelectorOperator]selection.Operator{
+	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
+	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+}
+
+func matches(all []corev1.NodeSelectorRequirement, set labels.Set) bool {
+	for _, x := range all {
+		r, err := labels.NewRequirement(x.Key, operators[x.Operator], x.Values)
+		if err != nil || !r.Matches(set) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+// Package scheduler has the controller that binds Pods to Nodes.
+//
+//	Pod without a node ──▶ fit: selector and affinity, taints, resources ──▶ the Node with the fewest Pods ──▶ binding
+//	                              └── no Node fits ──▶ condition PodScheduled, reason Unschedulable; later again
+package scheduler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+)
+
+var user = control.User{Name: "system:kube-scheduler", Groups: []string{"system:authenticated"}, Agent: "kube-scheduler"}
+
+// New returns the scheduler.
+func New(control.Options) control.Controller {
+	s := &scheduler{used: map[string]*usage{}, pods: map[string]placed{}, pending: map[string]bool{}}
+	s.Keyed = control.Keyed{Title: "kube-scheduler", Map: s.learn, Reconcile: s.place}
+	return s
+}
+
+// scheduler remembers what the Pods of each Node take.
+type scheduler struct {
+	control.Keyed
+	used    map[string]*usage // by the name of the node
+	pods    map[string]placed // by key
+	pending map[string]bool   // the keys of Pods that fitted nowhere
+}
+
+// placed is where a Pod is and what it takes there.
+type placed struct {
+	node string
+	usage
+}
+
+// learn adds Pods that need a node. When there is more room, all that wait are tried again.
+func (s *scheduler) learn(v *control.State, c control.Change, add func(string)) {
+	room := false
+	switch {
+	case c.In(control.Nodes):
+		room = c.Is != nil
+	case c.In(control.Pods):
+		p := control.Get[corev1.Pod](v, c.Key)
+		before, was := s.pods[c.Key]
+		delete(s.pods, c.Key)
+		delete(s.pending, c.Key)
+		if was {
+			s.used[before.node].add(before.usage, -1)
+			room = true
+		}
+		switch {
+		case p == nil:
+		case p.Spec.NodeName == "":
+			add(c.Key)
+		case !pod.Ended(p):
+			s.take(c.Key, p.Spec.NodeName, usageOf(p))
+			room = room && before.node != p.Spec.NodeName
+		}
+	}
+	if room {
+		for _, key := range slices.Sorted(maps.Keys(s.pending)) {
+			add(key)
+		}
+	}
+}
+
+// take notes that a Pod takes room on a node.
+func (s *scheduler) take(key, node string, u usage) {
+	if s.used[node] == nil {
+		s.used[node] = &usage{}
+	}
+	s.used[node].add(u, 1)
+	s.pods[key] = placed{node, u}
+}
+
+// place binds a Pod, or says why it cannot.
+func (s *scheduler) place(now time.Time, v *control.State, key string) (r control.Result) {
+	p := control.Get[corev1.Pod](v, key)
+	if p == nil || p.Spec.NodeName != "" || p.DeletionTimestamp != nil || pod.Ended(p) || len(p.Spec.SchedulingGates) > 0 || p.Spec.SchedulerName != corev1.DefaultSchedulerName {
+		return r
+	}
+	if before, ok := s.pods[key]; ok { // a binding that failed
+		s.used[before.node].add(before.usage, -1)
+		delete(s.pods, key)
+	}
+	u := usageOf(p)
+	best, fewest := "", int64(0)
+	reasons, nodes, helpless := map[string]int{}, 0, 0
+	for _, n := range control.List[corev1.Node](v, control.Nodes, "") {
+		nodes++
+		used := s.used[n.Name]
+		if used == nil {
+			used = &usage{}
+		}
+		why, resolvable := misfit(p, n, u, used)
+		if len(why) == 0 {
+			if best == "" || used.pods < fewest {
+				best, fewest = n.Name, used.pods
+			}
+			continue
+		}
+		for _, text := range why {
+			reasons[text]++
+		}
+		if !resolvable {
+			helpless++
+		}
+	}
+	if best != "" {
+		s.take(key, best, u)
+		delete(s.pending, key)
+		r.Requests = append(r.Requests, user.CreateSub(control.Pods, p.Namespace, p.Name, "binding", &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: best}}))
+		return r
+	}
+	s.pending[key] = true
+	why := message(nodes, helpless, reasons)
+	if req := unschedulable(now, p, why); req.Method != "" {
+		r.Requests = append(r.Requests, req)
+		r.Events = append(r.Events, user.Event(now, corev1.DefaultSchedulerName, "v1", "Pod", p, corev1.EventTypeWarning, "FailedScheduling", why))
+	}
+	return r
+}
+
+// message says why no node fits, in the words of the real scheduler.
+func message(nodes, helpless int, reasons map[string]int) string {
+	if nodes == 0 {
+		return "no nodes available to schedule pods"
+	}
+	texts := func(m map[string]int) string {
+		var out []string
+		for reason, n := range m {
+			if n > 0 {
+				out = append(out, fmt.Sprintf("%d %s", n, reason))
+			}
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", ")
+	}
+	return fmt.Sprintf("0/%d nodes are available: %s. no new claims to deallocate, preemption: 0/%d nodes are available: %s.", nodes, texts(reasons), nodes,
+		texts(map[string]int{"Preemption is not helpful for scheduling": helpless, "No preemption victims found for incoming pod": nodes - helpless}))
+}
+
+// unschedulable sets the condition that says so; the zero value if it is there.
+func unschedulable(now time.Time, p *corev1.Pod, message string) core.Request {
+	want := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+		ObservedGeneration: p.Generation, LastTransitionTime: metav1.NewTime(now)}
+	p = p.DeepCopy()
+	if have := pod.Condition(p, corev1.PodScheduled); have == nil {
+		p.Status.Conditions = append(p.Status.Conditions, want)
+	} else {
+		if have.Status == want.Status {
+			want.LastTransitionTime = have.LastTransitionTime
+		}
+		if have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message && have.ObservedGeneration == want.ObservedGeneration {
+			return core.Request{}
+		}
+		*have = want
+	}
+	return user.UpdateStatus(control.Pods, p)
+}

@@ -1,0 +1,250 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball/test/apiserver"
+	"github.com/flyball-io/flyball/test/plane"
+	"github.com/flyball-io/flyball/test/planetest"
+)
+
+// Each case runs against the API server in memory, with its controllers, and against a real control plane. When it
+// has ended, the objects of both are equal but for what chance and the clock decide.
+func TestControllersAsTheRealOnes(t *testing.T) {
+	if v := os.Getenv(plane.KubernetesEnv); v != "" {
+		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
+	}
+	real := planetest.Private(t, plane.Options{Progress: os.Stderr})
+	memory := apiserver.Start(t, apiserver.Options{Controllers: []string{"*"}})
+	run := func(t *testing.T, config *rest.Config, url string, c controlledCase) []string {
+		t.Helper()
+		transport, err := rest.TransportFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := &http.Client{Transport: transport}
+		defer client.CloseIdleConnections()
+		s := &session{t: t, client: client, url: url, ns: "run-" + strings.ReplaceAll(c.name, " ", "-"), names: map[string]string{}}
+		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+		s.await("~/serviceaccounts", `"default"`)
+		c.run(s)
+		var out []string
+		for _, path := range c.ends {
+			out = append(out, s.objects(path)...)
+		}
+		return out
+	}
+	for _, c := range controlledCases {
+		t.Run(c.name, func(t *testing.T) {
+			want := run(t, real.RESTConfig(), real.URL(), c)
+			got := run(t, memory.RESTConfig(), memory.URL(), c)
+			if len(want) == 0 {
+				t.Error("the case leaves nothing")
+			}
+			if d := cmp.Diff(strings.Split(strings.Join(want, "\n"), "\n"), strings.Split(strings.Join(got, "\n"), "\n")); d != "" {
+				t.Errorf("(-real +memory):\n%s", d)
+			}
+		})
+	}
+}
+
+// controlledCase is a conversation, and the collections that are compared when it has ended.
+type controlledCase struct {
+	name string
+	run  func(*session)
+	ends []string
+}
+
+// objects returns the objects of a collection, without what chance and the clock decide, in the order of their texts.
+func (s *session) objects(path string) []string {
+	s.t.Helper()
+	_, _, text := s.send("GET", s.path(path), "")
+	var list struct{ Items []map[string]any }
+	if err := json.Unmarshal(text, &list); err != nil {
+		s.t.Fatal(err)
+	}
+	var out []string
+	for _, o := range list.Items {
+		hideChance(o)
+		text, err := json.MarshalIndent(o, "", "  ")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		one := &session{t: s.t, names: map[string]string{}}
+		out = append(out, path+"\n"+one.normal(text))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// hideChance hides what differs from run to run in an object.
+func hideChance(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			hideChance(x)
+		}
+		slices.SortStableFunc(v, func(a, b any) int { // conditions
+			return strings.Compare(typeOf(a), typeOf(b))
+		})
+	case map[string]any:
+		for key, x := range v {
+			switch key {
+			case "managedFields", "resourceVersion":
+				delete(v, key)
+			case "serviceAccount", "serviceAccountName", "volumes", "volumeMounts": // those of the service account
+				delete(v, key)
+			case "ca.crt":
+				v[key] = "certificates"
+			case "uid", "podIP", "ip", "hostIP":
+				v[key] = "chance"
+			default:
+				hideChance(x)
+			}
+		}
+	}
+}
+
+func typeOf(v any) string {
+	m, _ := v.(map[string]any)
+	text, _ := m["type"].(string)
+	return text
+}
+
+// awaitCount waits until a text is in a list so many times.
+func (s *session) awaitCount(path, text string, n int) {
+	s.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // both servers are polled alike
+		_, _, body := s.send("GET", s.path(path), "")
+		if strings.Count(string(body), text) == n {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%s never has %d times %s: %.3000s", s.path(path), n, text, body)
+		}
+	}
+}
+
+const podTemplate = `"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`
+
+func webDeployment(name, spec string) string {
+	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"selector":{"matchLabels":{"app":"web"}},%s}}`, name, spec)
+}
+
+const (
+	deployments = "/apis/apps/v1/namespaces/NS/deployments"
+	replicaSets = "/apis/apps/v1/namespaces/NS/replicasets"
+)
+
+var controlledCases = []controlledCase{
+	{"deployment", func(s *session) {
+		s.send("POST", s.path(deployments), webDeployment("web", `"replicas":2,`+podTemplate))
+		s.await(deployments, `"availableReplicas":2`)
+		s.await(deployments, `NewReplicaSetAvailable`)
+	}, []string{deployments, replicaSets, "~/pods", "~/configmaps", "~/serviceaccounts", "/api/v1/nodes"}},
+	{"bare pods", func(s *session) {
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"init"},"spec":{"initContainers":[{"name":"a","image":"i"},{"name":"b","image":"i","restartPolicy":"Always"}],"containers":[{"name":"c","image":"i"},{"name":"d","image":"i"}],"readinessGates":[{"conditionType":"example.com/x"}]}}`)
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"never"},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}`)
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"host"},"spec":{"hostNetwork":true,"containers":[{"name":"c","image":"i"}]}}`)
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"unscheduled"},"spec":{"nodeSelector":{"a":"b"},"containers":[{"name":"c","image":"i"}]}}`)
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"gated"},"spec":{"schedulingGates":[{"name":"example.com/g"}],"containers":[{"name":"c","image":"i"}]}}`)
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"gone"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"big"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"memory":"100000Ti"}}}]}}`)
+		s.awaitCount("~/pods", `"phase":"Running"`, 4)
+		s.awaitCount("~/pods", `"Unschedulable"`, 2)
+		s.send("DELETE", s.path("~/pods/gone"), "")
+		s.awaitCount("~/pods", `"name":"gone"`, 0)
+	}, []string{"~/pods"}},
+	{"rollout", func(s *session) {
+		s.send("POST", s.path(deployments), webDeployment("web", `"replicas":3,"revisionHistoryLimit":1,`+podTemplate))
+		s.await(deployments, `NewReplicaSetAvailable`)
+		s.await(deployments, `"availableReplicas":3`)
+		for _, image := range []string{"two", "three", "i", "three"} { // the last ones are rolled back to
+			s.send("PATCH", s.path(deployments+"/web"), `{"metadata":{"annotations":{"kubernetes.io/change-cause":"`+image+`"}},"spec":{"template":{"spec":{"containers":[{"name":"c","image":"`+image+`"}]}}}}`, "Content-Type", strategic)
+			s.awaitCount("~/pods", `"image":"`+image+`","resources"`, 3)
+			s.awaitCount("~/pods", `"image":`, 6) // spec and status of the new ones
+			s.await(deployments, `"updatedReplicas":3`)
+		}
+		s.send("PATCH", s.path(deployments+"/web"), `{"spec":{"paused":true,"replicas":5,"template":{"spec":{"containers":[{"name":"c","image":"four"}]}}}}`, "Content-Type", strategic)
+		s.await(deployments, `"availableReplicas":5`)
+		s.await(deployments, `DeploymentPaused`)
+		s.await(deployments, `"observedGeneration":6`)
+	}, []string{deployments, replicaSets}},
+	{"recreate", func(s *session) {
+		s.send("POST", s.path(deployments), webDeployment("web", `"replicas":2,"strategy":{"type":"Recreate"},`+podTemplate))
+		s.await(deployments, `"availableReplicas":2`)
+		s.send("PATCH", s.path(deployments+"/web"), `{"spec":{"progressDeadlineSeconds":null,"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`, "Content-Type", strategic)
+		s.awaitCount("~/pods", `"image":"two","resources"`, 2)
+		s.await(deployments, `"observedGeneration":2`)
+		s.await(deployments, `"availableReplicas":2`)
+		s.await(deployments, `NewReplicaSetAvailable`)
+	}, []string{deployments, replicaSets, "~/pods"}},
+	{"adoption", func(s *session) {
+		s.send("POST", s.path("~/pods"), `{"metadata":{"name":"orphan","labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+		s.await("~/pods/orphan", `"phase":"Running"`)
+		s.send("POST", s.path(replicaSets), `{"metadata":{"name":"web"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}},`+podTemplate+`}}`)
+		s.await(replicaSets, `"availableReplicas":2`)
+		s.send("PATCH", s.path("~/pods/orphan"), `{"metadata":{"labels":{"app":"other"}}}`, "Content-Type", mergePatch)
+		s.awaitCount("~/pods", `"phase":"Running"`, 3)
+		s.awaitCount("~/pods", `"ownerReferences"`, 2)
+		s.await(replicaSets, `"availableReplicas":2`)
+		s.send("DELETE", s.path(replicaSets+"/web?propagationPolicy=Orphan"), "")
+		s.awaitCount("~/pods", `"ownerReferences"`, 0)
+		s.awaitCount(replicaSets, `"name":"web"`, 0)
+	}, []string{replicaSets, "~/pods"}},
+	{"replication controller", func(s *session) {
+		s.send("POST", s.path("~/replicationcontrollers"), `{"metadata":{"name":"web"},"spec":{"replicas":2,`+podTemplate+`}}`)
+		s.await("~/replicationcontrollers", `"availableReplicas":2`)
+		s.send("PATCH", s.path("~/replicationcontrollers/web"), `{"spec":{"replicas":1}}`, "Content-Type", mergePatch)
+		s.await("~/replicationcontrollers", `"availableReplicas":1`)
+		s.await("~/replicationcontrollers", `"observedGeneration":2`)
+		s.awaitCount("~/pods", `"phase":"Running"`, 1)
+	}, []string{"~/replicationcontrollers", "~/pods"}},
+	{"owners", func(s *session) {
+		make := func(name, owners string) answer {
+			s.send("POST", s.path("~/configmaps"), `{"metadata":{"name":"`+name+`","ownerReferences":[`+owners+`]}}`)
+			return s.get("~/configmaps/" + name)
+		}
+		ref := func(a answer, more string) string {
+			return `{"apiVersion":"v1","kind":"ConfigMap","name":"` + a.Metadata.Name + `","uid":"` + a.Metadata.UID + `"` + more + `}`
+		}
+		one, two, three, four := make("one", ""), make("two", ""), make("three", ""), make("four", "")
+		make("of-one", ref(one, ""))
+		make("of-one-and-two", ref(one, "")+","+ref(two, ""))
+		below := make("of-three", ref(three, `,"blockOwnerDeletion":true`))
+		make("of-of-three", ref(below, `,"blockOwnerDeletion":true`))
+		make("of-four", ref(four, ""))
+		make("of-nobody", `{"apiVersion":"v1","kind":"ConfigMap","name":"nobody","uid":"nobody"}`)
+		make("of-another-name", `{"apiVersion":"v1","kind":"ConfigMap","name":"another","uid":"`+two.Metadata.UID+`"}`)
+		make("of-another-kind", `{"apiVersion":"v1","kind":"Secret","name":"two","uid":"`+two.Metadata.UID+`"}`)
+		make("of-unknown-kind", `{"apiVersion":"example.com/v1","kind":"Thing","name":"a","uid":"a"}`)
+		make("of-the-node", `{"apiVersion":"v1","kind":"Node","name":"node-0","uid":"`+s.get("/api/v1/nodes/node-0").Metadata.UID+`"}`)
+		make("of-a-node", `{"apiVersion":"v1","kind":"Node","name":"gone","uid":"gone"}`)
+		s.send("POST", "/api/v1/persistentvolumes", s.path(`{"metadata":{"name":"NS","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"gone"}]},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}}`))
+		s.send("DELETE", s.path("~/configmaps/one"), "")
+		s.send("DELETE", s.path("~/configmaps/three?propagationPolicy=Foreground"), "")
+		s.send("DELETE", s.path("~/configmaps/four?propagationPolicy=Orphan"), "")
+		for _, name := range []string{"of-one", "three", "four", "of-three", "of-of-three", "of-nobody", "of-another-name", "of-another-kind", "of-a-node"} {
+			s.awaitCount("~/configmaps", `"name":"`+name+`",`, 0)
+		}
+		s.awaitCount("~/configmaps", `"name":"one"`, 0) // neither as an object nor in a reference
+	}, []string{"~/configmaps"}},
+	{"namespace", func(s *session) {
+		s.send("POST", s.path(deployments), webDeployment("web", `"replicas":2,`+podTemplate))
+		s.send("POST", s.path("~/configmaps"), `{"metadata":{"name":"held","finalizers":["example.com/a"]}}`)
+		s.await(deployments, `"availableReplicas":2`)
+		s.send("DELETE", s.path("/api/v1/namespaces/NS"), "")
+		s.await("/api/v1/namespaces/NS", "SomeFinalizersRemain")
+		s.awaitCount("~/configmaps", `"creationTimestamp"`, 1)
+	}, []string{"/api/v1/namespaces?fieldSelector=metadata.name=run-namespace", "~/configmaps", "~/pods", deployments}},
+}
