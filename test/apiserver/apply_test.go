@@ -1,8 +1,6 @@
 package apiserver_test
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
