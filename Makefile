@@ -25,9 +25,11 @@ test: controlplane rules
 	$(GO) test -race -p 4 -timeout 60m work
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
-# over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it.
-peers: controlplane
+# over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code
+# on the API server in memory, and on the control plane beside it: MEMORY="-suites cache,fake" shortens that.
+peers: controlplane rules
 	$(GO) run ./adapter/peers $(PEERS)
+	$(GO) run ./adapter/memory $(MEMORY)
 
 # The storage tests of k8s.io/apiserver over the core of the API server in memory.
 storagekit:

@@ -25,6 +25,7 @@ type apiserverFlags struct {
 	state, from   string
 	buildOnly     bool
 	controllers   []string
+	tls, rbac     bool
 }
 
 func newAPIServer() *cobra.Command {
@@ -36,6 +37,8 @@ func newAPIServer() *cobra.Command {
 apply are those of Kubernetes; there is no etcd. Small controllers play those of
 a cluster, its scheduler and its kubelets. No container ever runs. It speaks plain
 HTTP on the loopback address, and everybody on this machine is its administrator.
+With --rbac it is as a real one instead: HTTPS, users with certificates or tokens,
+and roles that say what they may do. Its kubeconfig is that of an administrator.
 
 Its state is gone when it stops, unless --state names a file for it: YAML that can
 be read and edited. The server goes on from that file, saves it every 30 seconds if
@@ -46,7 +49,7 @@ When it is ready it prints one line on standard output:
 
     ready: http://127.0.0.1:PORT
 
-It runs until SIGINT, SIGTERM or SIGHUP, and removes the kubeconfig that it has written.
+With --tls and --rbac it is https. It runs until SIGINT, SIGTERM or SIGHUP, and removes the kubeconfig that it has written.
 
 On first use the rules of Kubernetes are built, in 3 to 5 minutes on two cores;
 afterwards it starts in less than a second. Set ` + plane.RulesEnv + `
@@ -56,6 +59,10 @@ to use a program built elsewhere.`,
 
   # with the custom resources of a project
   flyball apiserver --crds config/crd
+
+  # as one of the users that roles are for
+  flyball apiserver --rbac --kubeconfig-out /tmp/kubeconfig
+  kubectl --kubeconfig /tmp/kubeconfig auth can-i list pods --as eve
 
   # go on tomorrow
   flyball apiserver --state cluster.yaml
@@ -81,6 +88,8 @@ to use a program built elsewhere.`,
 	fs.StringVar(&f.state, "state", "", "go on from the state in this `FILE`, if there is one, and save it there")
 	fs.StringVar(&f.from, "from", "", "begin with the state or recorded cluster in this `FILE`, unless --state has one")
 	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` with commas, * for all, -NAME for all but it")
+	fs.BoolVar(&f.tls, "tls", false, "serve HTTPS and HTTP/2, to clients with a certificate or a token")
+	fs.BoolVar(&f.rbac, "rbac", false, "let users do only what roles allow, as a real server does; implies --tls")
 	return cmd
 }
 
@@ -102,7 +111,7 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	} else if exists {
 		begin = f.state
 	}
-	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, Progress: errOut})
+	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, TLS: f.tls, RBAC: f.rbac, Progress: errOut})
 	if err != nil {
 		return unlessAsked(ctx, err)
 	}

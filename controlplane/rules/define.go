@@ -103,7 +103,7 @@ func (a *api) accept(c *call, name string) error {
 	if !is(d, apiextensions.NamesAccepted) || is(d, apiextensions.Established) {
 		return nil
 	}
-	c.condition(d, apiextensions.CustomResourceDefinitionCondition{Type: apiextensions.Established, Status: apiextensions.ConditionTrue, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"})
+	c.condition(d, established(d))
 	return a.updateStatus(c, d)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -289,10 +290,16 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		version = "v1"
 	}
 	gv := schema.GroupVersion{Group: r.Group, Version: version}
-	json, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	codec := legacyscheme.Codecs.CodecForVersions(json.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	codec := func(mediaType string) runtime.Codec {
+		info, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
+		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
+	}
+	stored := runtime.Codec(plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
+	if !legacyscheme.Scheme.IsGroupRegistered(r.Group) { // the handler of custom resources converts them
+		stored = unstructured.UnstructuredJSONScheme
+	}
 	return generic.RESTOptions{
-		StorageConfig:           storagebackend.NewDefaultConfig("", codec).ForResource(r),
+		StorageConfig:           storagebackend.NewDefaultConfig("", stored).ForResource(r),
 		Decorator:               newSlot,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,

@@ -89,7 +89,7 @@ func create(s *web.Server, o manifest.Object) error {
 	if err != nil {
 		return err
 	}
-	user := core.Request{Accept: "application/json", ContentType: "application/json", UserAgent: "apiserver", User: "admin", Groups: []string{"system:masters", "system:authenticated"}}
+	user := core.Request{Accept: "application/json", ContentType: "application/json", UserAgent: "apiserver", User: core.Administrator.Name, Groups: core.Administrator.Groups}
 	post := user
 	post.Method, post.URL, post.Body = http.MethodPost, definitions, body
 	switch answer := s.Step(post); answer.Code {

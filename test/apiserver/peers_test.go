@@ -26,4 +26,32 @@ var peerCases = []conformanceCase{
 			s.get("~/configmaps?limit=1&continue=" + base64.RawURLEncoding.EncodeToString([]byte(token)))
 		}
 	}},
+	{"a kind whose list has another name", func(s *session) {
+		s.post(definitions, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+			"metadata":{"name":"noxus.peers.example.com"},"spec":{"group":"peers.example.com","scope":"Namespaced",
+			"names":{"plural":"noxus","singular":"nonenglishnoxu","kind":"WishIHadChosenNoxu","listKind":"NoxuItemList","shortNames":["foo","bar","abc","def"]},
+			"versions":[{"name":"v1beta1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+		const noxus = "/apis/peers.example.com/v1beta1/namespaces/NS/noxus"
+		s.await(noxus, "NoxuItemList")
+		s.post(noxus, `{"apiVersion":"peers.example.com/v1beta1","kind":"WishIHadChosenNoxu","metadata":{"name":"a","namespace":"NS"},"alpha":"x"}`)
+		s.get(noxus)
+		s.get(noxus + "/a")
+		s.do("GET", noxus, "", "Accept", acceptTable)
+		s.patch(mergePatch, noxus+"/a", `{"alpha":"y"}`)
+		s.delete(noxus+"/a", "")
+		s.delete(noxus+"/a", `{"kind":"DeleteOptions","apiVersion":"peers.example.com/v1beta1"}`)
+		s.delete(noxus+"/a", `{"kind":"DeleteOptions","apiVersion":"peers.example.com/v1beta1","propagationPolicy":"Background"}`)
+		s.delete(definitions+"/noxus.peers.example.com", "")
+	}},
+	{"a definition with certificates that cannot be read", func(s *session) {
+		const one = definitions + "/brokens.peers.example.com"
+		s.post(definitions, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"brokens.peers.example.com"},
+			"spec":{"group":"peers.example.com","scope":"Namespaced","names":{"plural":"brokens","kind":"Broken"},
+			"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{"caBundle":"bm90IGEgY2VydGlmaWNhdGU=","service":{"namespace":"default","name":"x"}}}},
+			"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
+		s.await(one, "InvalidCABundle")
+		s.get(one)
+		s.get("/apis/peers.example.com/v1/namespaces/NS/brokens")
+		s.delete(one, "")
+	}},
 }

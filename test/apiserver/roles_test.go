@@ -132,6 +132,16 @@ var roleCases = []conformanceCase{
 		s.as("fickle")
 		s.get("~/configmaps")
 	}},
+	{"empty lists", func(s *session) {
+		s.post(rbacPath+"/namespaces/NS/roles", role("Role", "none"))
+		s.patch(mergePatch, rbacPath+"/namespaces/NS/roles/none", `{"rules":[`+known+`]}`)
+		s.patch(mergePatch, rbacPath+"/namespaces/NS/roles/none", `{"rules":[]}`)
+		s.get(rbacPath + "/namespaces/NS/roles/none")
+		s.post(rbacPath+"/namespaces/NS/rolebindings", binding("RoleBinding", "none", "Role", "none", ""))
+		s.post("/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices", `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"a","finalizers":[],"labels":{}},"addressType":"IPv4","endpoints":[],"ports":[]}`)
+		s.get("/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices")
+		s.post("/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies", `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"a"},"spec":{"podSelector":{},"ingress":[],"egress":[{"to":[]}],"policyTypes":[]}}`)
+	}},
 	{"escalation", func(s *session) {
 		s.grant("climber", rule("rbac.authorization.k8s.io", "roles,rolebindings", "*"), rule("", "configmaps", "get,list"))
 		s.as("climber")

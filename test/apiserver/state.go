@@ -57,7 +57,9 @@ func fill(into *core.State, begin *core.Beginning, file string, now time.Time, p
 		into.Begin(now, begin)
 		err = state.Record(f, into, now, func(line string) { fmt.Fprintln(progress, line) })
 	default:
-		err = state.Read(f, into, now)
+		if err = state.Read(f, into, now); err == nil {
+			into.BeginRoles(now, begin)
+		}
 	}
 	if err == nil {
 		return nil

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -20,16 +24,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 func userClient(t *testing.T, s *apiserver.Server, user string, groups ...string) *client.Live {
 	t.Helper()
+	return clientOf(t, configOf(t, s, user, groups...))
+}
+
+func configOf(t *testing.T, s *apiserver.Server, user string, groups ...string) *rest.Config {
+	t.Helper()
 	config, err := s.UserConfig(user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clientOf(t, config)
+	return config
 }
 
 func clientOf(t *testing.T, config *rest.Config) *client.Live {
@@ -286,4 +296,63 @@ func TestRolesShowAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	may(false)
+}
+
+// With RBAC StatefulSets have Pods, and the roles that aggregate others have rules.
+func TestAggregatedRoles(t *testing.T) {
+	s := apiserver.Start(t, apiserver.Options{RBAC: true, Controllers: []string{"*"}})
+	admin := newClient(t, s)
+	labels := map[string]string{"app": "a"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Spec: appsv1.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template}}
+	if _, err := client.Create(t.Context(), admin, set); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	view, err := client.Get[rbacv1.ClusterRole](t.Context(), admin, object.Key{Name: "view"})
+	if err != nil || len(view.Rules) == 0 {
+		t.Errorf("the role view has %d rules: %v", len(view.Rules), err)
+	}
+	pods := 0
+	for _, err := range client.List[corev1.Pod](t.Context(), admin) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods++
+	}
+	if pods == 0 {
+		t.Error("there are no Pods")
+	}
+}
+
+// A state from a file gets the roles that it lacks.
+func TestStateWithRBAC(t *testing.T) {
+	plain := apiserver.Start(t, apiserver.Options{})
+	if _, err := client.Create(t.Context(), newClient(t, plain), configMap("a", "1")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "state.yaml")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(plain.Export(f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := apiserver.Start(t, apiserver.Options{RBAC: true, State: file})
+	if got := whoami(t, configOf(t, s, "eve")); got != "eve[system:authenticated]" { // by a role
+		t.Error(got)
+	}
+	n := 0
+	for _, err := range client.List[corev1.ConfigMap](t.Context(), newClient(t, s)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d ConfigMaps, want that of the file", n)
+	}
 }

@@ -35,8 +35,8 @@ func create[T any, P interface {
 	return made
 }
 
-// list returns the objects of a list.
-func list[T any, P object.Ptr[T]](t *testing.T, c *client.Live, opts ...client.ListOption) (out []P) {
+// listAll returns the objects of a list.
+func listAll[T any, P object.Ptr[T]](t *testing.T, c *client.Live, opts ...client.ListOption) (out []P) {
 	t.Helper()
 	for o, err := range client.List[T, P](t.Context(), c, opts...) {
 		if err != nil {
@@ -76,7 +76,7 @@ func TestAThousandPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, s)
-	if pods := list[corev1.Pod](t, c); len(pods) != 0 {
+	if pods := listAll[corev1.Pod](t, c); len(pods) != 0 {
 		t.Fatalf("%d Pods are left", len(pods))
 	}
 	t.Logf("%d Pods run after %v, and are gone after %v", n, running.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
@@ -105,7 +105,7 @@ func TestControllersWithRBAC(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, s)
-	if pods := list[corev1.Pod](t, c); len(pods) != 0 {
+	if pods := listAll[corev1.Pod](t, c); len(pods) != 0 {
 		t.Errorf("%d Pods are left", len(pods))
 	}
 	if _, err := client.Get[corev1.Namespace](t.Context(), c, object.Key{Name: "gone"}); !apierrors.IsNotFound(err) {
@@ -216,7 +216,7 @@ func TestGarbageOfCustomOwners(t *testing.T) {
 	settle(t, s)
 	names := func() string {
 		out := ""
-		for _, m := range list[corev1.ConfigMap](t, c, client.InNamespace("default")) {
+		for _, m := range listAll[corev1.ConfigMap](t, c, client.InNamespace("default")) {
 			out += m.Name + " "
 		}
 		return out
@@ -269,7 +269,7 @@ func TestScriptedPods(t *testing.T) {
 		count := func(want int) {
 			t.Helper()
 			synctest.Wait()
-			if pods := list[corev1.Pod](t, c, client.MatchingLabels{"app": "slow"}); len(pods) != want {
+			if pods := listAll[corev1.Pod](t, c, client.MatchingLabels{"app": "slow"}); len(pods) != want {
 				t.Errorf("%d Pods, want %d", len(pods), want)
 			}
 		}
@@ -281,7 +281,7 @@ func TestScriptedPods(t *testing.T) {
 		check(stuck, "0/1 ProgressDeadlineExceeded")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		pods := list[corev1.Pod](t, c, client.MatchingLabels{"app": crash.Name})
+		pods := listAll[corev1.Pod](t, c, client.MatchingLabels{"app": crash.Name})
 		if len(pods) != 1 {
 			t.Fatalf("%d Pods", len(pods))
 		}

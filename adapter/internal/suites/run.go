@@ -64,7 +64,7 @@ func (r Run) Do(ctx context.Context) (_ *Result, err error) {
 func (r Run) server(ctx context.Context) (kubeconfig string, stop func() error, err error) {
 	switch {
 	case r.Memory:
-		s, err := apiserver.New(ctx, apiserver.Options{})
+		s, err := apiserver.New(ctx, apiserver.Options{RBAC: true})
 		if err != nil {
 			return "", nil, err
 		}

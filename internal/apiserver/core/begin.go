@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
@@ -46,10 +47,30 @@ var chosen = regexp.MustCompile(`"uid":"([-0-9a-f]{36})"`)
 
 // Begin makes the objects of a Beginning, at a time, and with uids by the seed of the state. The state is new.
 func (s *State) Begin(now time.Time, b *Beginning) {
+	s.apply(now, s.own(now, b.writes))
+}
+
+// BeginRoles makes the roles and bindings of a Beginning that a state from elsewhere lacks, as a real server does
+// when it starts.
+func (s *State) BeginRoles(now time.Time, b *Beginning) {
+	for _, w := range s.own(now, b.writes) {
+		if strings.HasPrefix(w.Key, roleKeys) && s.get(w.Key) == nil {
+			w.Version = s.version + 1
+			w.Object = withVersion(w.Object, w.Version)
+			if w.Shown != nil {
+				w.Shown = withVersion(w.Shown, w.Version)
+			}
+			s.apply(now, []rules.Write{w})
+		}
+	}
+}
+
+// own returns writes with the uids of a state and a time.
+func (s *State) own(now time.Time, of []rules.Write) []rules.Write {
 	const form = time.RFC3339
 	then, at := []byte(began.Format(form)), []byte(now.UTC().Format(form))
-	writes := make([]rules.Write, len(b.writes))
-	for i, w := range b.writes {
+	writes := make([]rules.Write, len(of))
+	for i, w := range of {
 		uid := chosen.FindSubmatch(w.Object)
 		for _, text := range []*[]byte{(*[]byte)(&w.Object), (*[]byte)(&w.Shown)} {
 			if *text == nil {
@@ -63,5 +84,5 @@ func (s *State) Begin(now time.Time, b *Beginning) {
 		}
 		writes[i] = w
 	}
-	s.apply(now, writes)
+	return writes
 }

@@ -256,7 +256,11 @@ func (s *State) apply(now time.Time, writes []rules.Write) {
 // the collection, on what was created there, and on the query and the body: a request elsewhere shifts nothing.
 func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
 	_, query, _ := strings.Cut(req.URL, "?") // a dry run has names of its own
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, t.collection(), query, n, try, sha256.Sum256(req.Body)))
+	of := t.collection()
+	if t.subresource != "" {
+		of = t.key()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, of, query, n, try, sha256.Sum256(req.Body)))
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random uuid, by its form
 	const letters = "bcdfghjklmnpqrstvwxz2456789"

@@ -44,7 +44,7 @@ type discovered struct {
 func readKinds(v core.View, now time.Time) *kinds {
 	k := &kinds{known: map[schema.GroupKind]resource{}}
 	for _, root := range []string{"/api", "/apis"} {
-		a := v.Read(now, core.Request{Method: http.MethodGet, URL: root, User: "admin", Accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"})
+		a := v.Read(now, core.Request{Method: http.MethodGet, URL: root, User: core.Administrator.Name, Groups: core.Administrator.Groups, Accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"})
 		var d discovered
 		if err := json.Unmarshal(a.Body, &d); err != nil || a.Code != http.StatusOK {
 			k.err = fmt.Errorf("%s answered %d %q: %w", root, a.Code, a.Body, err)

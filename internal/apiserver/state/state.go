@@ -75,7 +75,7 @@ func Write(w io.Writer, snap *core.Snapshot) error {
 
 // version returns the version of Kubernetes that the rules of a state are of.
 func version(v core.View) (string, error) {
-	a := v.Read(time.Unix(0, 0), core.Request{Method: http.MethodGet, URL: "/version", Accept: "application/json", User: "admin"})
+	a := v.Read(time.Unix(0, 0), core.Request{Method: http.MethodGet, URL: "/version", Accept: "application/json", User: core.Administrator.Name, Groups: core.Administrator.Groups})
 	var info struct{ GitVersion string }
 	if err := json.Unmarshal(a.Body, &info); err != nil || a.Code != http.StatusOK {
 		return "", fmt.Errorf("/version answered %d %q: %w", a.Code, a.Body, err)

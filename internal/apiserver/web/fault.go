@@ -96,11 +96,11 @@ func (s *Server) held(rule int) <-chan struct{} {
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.cut() // before the watches end: no client may see them end in good order
 	s.state.Compact()
 	s.endEpoch(errRestarted)
 	s.newEpoch()
 	s.wake()
-	s.cut()
 }
 
 // cut closes all connections without a word. The caller holds the lock.

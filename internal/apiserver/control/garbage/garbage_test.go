@@ -34,7 +34,7 @@ func object(name string, owners []string, finalizers ...string) *metav1.PartialO
 func TestCollect(t *testing.T) {
 	const path = "/api/v1/namespaces/ns/configmaps/"
 	ref := func(name, more string) string {
-		return `{"apiVersion":"v1","kind":"ConfigMap","name":"` + name + `","uid":"` + name + `"` + more + `}`
+		return `{"apiVersion":"v1",` + more + `"kind":"ConfigMap","name":"` + name + `","uid":"` + name + `"}`
 	}
 	for _, c := range []struct {
 		name string
@@ -48,7 +48,7 @@ func TestCollect(t *testing.T) {
 		{"in the foreground, with dependents of its own", []*metav1.PartialObjectMetadata{object("a", nil, "foregroundDeletion"), object("b", []string{"a!"}), object("c", []string{"b"})}, []string{"DELETE " + path + "b Foreground"}},
 		{"in the foreground, and nothing blocks", []*metav1.PartialObjectMetadata{object("a", nil, "foregroundDeletion", "x")}, []string{"PATCH " + path + `a {"finalizers":["x"]}`}},
 		{"a circle", []*metav1.PartialObjectMetadata{object("a", []string{"b!"}, "foregroundDeletion"), object("b", []string{"a!"})},
-			[]string{"PATCH " + path + `b {"ownerReferences":[` + ref("a", `,"blockOwnerDeletion":false`) + `]}`, "DELETE " + path + "b Foreground"}},
+			[]string{"PATCH " + path + `b {"ownerReferences":[` + ref("a", `"blockOwnerDeletion":false,`) + `]}`, "DELETE " + path + "b Foreground"}},
 		{"orphans", []*metav1.PartialObjectMetadata{object("a", nil, "orphan"), object("b", []string{"a", "c"}), object("c", nil)},
 			[]string{"PATCH " + path + `b {"ownerReferences":[` + ref("c", "") + `]}`, "PATCH " + path + `a {"finalizers":[]}`}},
 		{"is being deleted", []*metav1.PartialObjectMetadata{object("b", []string{"a"}, "x")}, nil},

@@ -64,7 +64,8 @@ func fill(now time.Time, n *corev1.Node) {
 	if len(st.Capacity) == 0 {
 		st.Capacity = room
 	}
-	for _, field := range []*string{&st.NodeInfo.ContainerRuntimeVersion, &st.NodeInfo.KernelVersion, &st.NodeInfo.KubeletVersion, &st.NodeInfo.KubeProxyVersion} {
+	proxy := &st.NodeInfo.KubeProxyVersion //lint:ignore SA1019 kwok sets it
+	for _, field := range []*string{&st.NodeInfo.ContainerRuntimeVersion, &st.NodeInfo.KernelVersion, &st.NodeInfo.KubeletVersion, proxy} {
 		if *field == "" {
 			*field = version
 		}

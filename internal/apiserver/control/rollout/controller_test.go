@@ -31,7 +31,7 @@ func onePod(name, app string, owned bool) *corev1.Pod {
 
 // A ReplicaSet makes and deletes Pods, adopts those that it selects, and releases those that it no longer selects.
 func TestReplicaSet(t *testing.T) {
-	const ref = `{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"web","controller":true,"blockOwnerDeletion":true}`
+	const ref = `{"apiVersion":"apps/v1","blockOwnerDeletion":true,"controller":true,"kind":"ReplicaSet","name":"web","uid":"web"}`
 	const create, status = `POST /api/v1/namespaces/ns/pods {"ownerReferences":[` + ref + `]}`, "PUT /apis/apps/v1/namespaces/ns/replicasets/web/status"
 	w := controltest.New(t, ReplicaSets)
 	step := func(want ...string) {
