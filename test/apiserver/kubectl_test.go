@@ -158,6 +158,9 @@ func ofAllKinds() string {
 		if strings.HasPrefix(k.path, "~") || strings.Contains(k.path, "/NS/") {
 			namespace = `,"namespace":"shop"`
 		}
+		if kind == "LimitRange" {
+			namespace = `,"namespace":"default"` // there are no Pods that it would change
+		}
 		fmt.Fprintf(&all, "---\n"+`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x%d"%s},%s}`+"\n", apiVersion, kind, i, namespace, strings.ReplaceAll(k.rest, "NS", "shop"))
 	}
 	return all.String()

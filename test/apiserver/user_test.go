@@ -159,21 +159,21 @@ func TestAccessInABubble(t *testing.T) {
 		robot := rest.AnonymousClientConfig(s.RESTConfig())
 		robot.BearerToken = token(t, s, account)
 		c := clientOf(t, robot)
-		if err := listPods(ctx, c); err != nil {
+		if err := list(ctx, c); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Hour) // virtual
-		if err := listPods(ctx, c); !apierrors.IsUnauthorized(err) {
+		if err := list(ctx, c); !apierrors.IsUnauthorized(err) {
 			t.Errorf("two hours later: %v, want Unauthorized", err)
 		}
-		if err := listPods(ctx, userClient(t, s, "eve")); !apierrors.IsForbidden(err) {
+		if err := list(ctx, userClient(t, s, "eve")); !apierrors.IsForbidden(err) {
 			t.Errorf("eve: %v, want Forbidden", err)
 		}
 	})
 }
 
 // list lists the ConfigMaps of all namespaces.
-func listPods(ctx context.Context, c *client.Live) error {
+func list(ctx context.Context, c *client.Live) error {
 	for _, err := range client.List[corev1.ConfigMap](ctx, c) {
 		if err != nil {
 			return err
@@ -216,11 +216,11 @@ func TestTokenWithoutTLS(t *testing.T) {
 	if err := client.Delete(t.Context(), newClient(t, s), account); err != nil {
 		t.Fatal(err)
 	}
-	if err := listPods(t.Context(), clientOf(t, config)); !apierrors.IsUnauthorized(err) {
+	if err := list(t.Context(), clientOf(t, config)); !apierrors.IsUnauthorized(err) {
 		t.Errorf("after the account: %v, want Unauthorized", err)
 	}
 	s.Restore(snap)
-	if err := listPods(t.Context(), clientOf(t, config)); err != nil {
+	if err := list(t.Context(), clientOf(t, config)); err != nil {
 		t.Errorf("with the account back: %v", err)
 	}
 }
@@ -250,7 +250,7 @@ func TestFaultsByUser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := apiserver.Start(t, o)
 			f := s.Fail(apiserver.On("list", "configmaps").By("eve"), apiserver.TooManyRequests(time.Second))
-			if err := listPods(t.Context(), newClient(t, s)); err != nil {
+			if err := list(t.Context(), newClient(t, s)); err != nil {
 				t.Errorf("the administrator: %v", err)
 			}
 			config, err := s.UserConfig("eve", "system:masters")
@@ -275,7 +275,7 @@ func TestRolesShowAtOnce(t *testing.T) {
 	admin, eve := newClient(t, s), userClient(t, s, "eve")
 	may := func(want bool) {
 		t.Helper()
-		if err := listPods(t.Context(), eve); want != (err == nil) || err != nil && !apierrors.IsForbidden(err) {
+		if err := list(t.Context(), eve); want != (err == nil) || err != nil && !apierrors.IsForbidden(err) {
 			t.Errorf("got %v, want allowed: %v", err, want)
 		}
 	}

@@ -32,8 +32,12 @@ import (
 // Env is the environment variable that makes [Shared] return a real control plane. Any value but "" and "0" does.
 const Env = "FLYBALL_REAL"
 
-// Real reports whether tests run on a real control plane.
-func Real() bool { v := os.Getenv(Env); return v != "" && v != "0" }
+// Real reports whether tests run on a real control plane. They also do if FLYBALL_KUBERNETES names a version of
+// Kubernetes: the rules in memory have one version.
+func Real() bool {
+	v := os.Getenv(Env)
+	return v != "" && v != "0" || os.Getenv(plane.KubernetesEnv) != ""
+}
 
 // Server is the API server of the tests. It is safe for concurrent use.
 type Server struct {
