@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,36 +18,73 @@ import (
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	core "k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/plugin/pkg/admission/certificates/approval"
+	"k8s.io/kubernetes/plugin/pkg/admission/certificates/signing"
+	"k8s.io/kubernetes/plugin/pkg/admission/certificates/subjectrestriction"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
+	"k8s.io/kubernetes/plugin/pkg/admission/network/defaultingressclass"
 	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
+	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/persistentvolume/resize"
+	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageclass/setdefault"
 	"k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection"
 )
 
 // admissionChain is admission as the real server has it by default.
 type admissionChain admission.Interface
 
-// newAdmission returns the plugins in the order of the real server. Those that read more than the request
-// are written here.
-func newAdmission() (admissionChain, error) {
-	chain := []admission.Interface{namespaces{}}
-	for _, p := range []struct {
-		name     string
-		register func(*admission.Plugins)
-	}{
-		{nodetaint.PluginName, nodetaint.Register},
-		{defaulttolerationseconds.PluginName, defaulttolerationseconds.Register},
-		{storageobjectinuseprotection.PluginName, storageobjectinuseprotection.Register},
-	} {
-		known := admission.NewPlugins()
-		p.register(known)
-		plugin, err := known.InitPlugin(p.name, nil, gates{})
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, plugin)
+// newAdmission returns the plugins in the order of the real server. Those that read more than the request, and
+// have the context of it, are written here.
+func newAdmission(a *api) (admissionChain, error) {
+	known := admission.NewPlugins()
+	order := []string{}
+	var errs []error
+	use := func(name string, plugin admission.Interface, err error) {
+		errs = append(errs, err)
+		known.Register(name, func(io.Reader) (admission.Interface, error) { return plugin, nil })
+		order = append(order, name)
 	}
-	return admission.NewChainHandler(append(chain, priorities{}, names{})...), nil
+	listed := func(name string, register func(*admission.Plugins)) {
+		plugin, err := seat(name, register)
+		use(name, plugin, err)
+	}
+	taint, err := seat(nodetaint.PluginName, nodetaint.Register)
+	accounts, failed := newAccounts()
+	sums, wrong := newQuotas(a)
+
+	use("uids", uids{}, nil)
+	use("NamespaceLifecycle", namespaces{}, nil)
+	listed(limitranger.PluginName, limitranger.Register)
+	use(serviceaccount.PluginName, accounts, failed)
+	use(nodetaint.PluginName, when{taint, false}, err) // a controller would take the taint away
+	listed(podsecurity.PluginName, podsecurity.Register)
+	use("Priority", priorities{}, nil)
+	listed(defaulttolerationseconds.PluginName, defaulttolerationseconds.Register)
+	listed(setdefault.PluginName, setdefault.Register)
+	listed(storageobjectinuseprotection.PluginName, storageobjectinuseprotection.Register)
+	listed(resize.PluginName, resize.Register)
+	listed(runtimeclass.PluginName, runtimeclass.Register)
+	listed(approval.PluginName, approval.Register)
+	listed(signing.PluginName, signing.Register)
+	listed(subjectrestriction.PluginName, subjectrestriction.Register)
+	listed(defaultingressclass.PluginName, defaultingressclass.Register)
+	use("MutatingAdmissionPolicy", newPolicies(a, true), nil)
+	use("MutatingAdmissionWebhook", newWebhooks(mutates), nil)
+	use("ValidatingAdmissionPolicy", newPolicies(a, false), nil)
+	use("ValidatingAdmissionWebhook", newWebhooks(validates), nil)
+	use("ResourceQuota", sums, wrong)
+	use("names", names{}, nil)
+	chain, err := known.NewFromPlugins(order, noConfig{}, gates{}, nil)
+	return chain, errors.Join(append(errs, err)...)
 }
+
+// noConfig has no configuration of plugins.
+type noConfig struct{}
+
+func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
 // gates shows plugins the feature gates.
 type gates struct{}
@@ -112,8 +151,12 @@ func (names) Admit(ctx context.Context, a admission.Attributes, _ admission.Obje
 	return nil
 }
 
-// Validate remembers the uid that the handlers chose.
-func (names) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+// uids remembers the uids that the handlers choose.
+type uids struct{}
+
+func (uids) Handles(op admission.Operation) bool { return op == admission.Create }
+
+func (uids) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if o, err := meta.Accessor(a.GetObject()); err == nil && a.GetSubresource() == "" {
 		callFrom(ctx).seen.uid = o.GetUID()
 	}

@@ -79,7 +79,7 @@ func newAPI() (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	admit, err := newAdmission()
+	admit, err := newAdmission(a)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (a *api) answer(req *Request) *Answer {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	body := w.body.Bytes()
+	body := c.hooks.settle(w.body.Bytes())
 	if w.code == http.StatusUnprocessableEntity && w.header.Get("Content-Type") == runtime.ContentTypeJSON && !a.builtin[groupOf(r.URL.Path)] {
 		body = inOrder(body)
 	}
@@ -180,7 +180,7 @@ func (a *api) answer(req *Request) *Answer {
 		}
 	}
 	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts,
-		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list, User: c.as}
+		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list, User: c.as, Calls: c.hooks.asked}
 }
 
 // groupOf returns the API group of a path, as in keys.

@@ -32,6 +32,9 @@ type call struct {
 	seen struct{ uid types.UID }
 	// began is when the call did, by the clock that the handlers look at.
 	began time.Time
+	hooks hookCalls
+	// plugins are those of the configurations of the call, by the prefix of their keys.
+	plugins map[string]*seated
 }
 
 type callKey struct{}
@@ -39,7 +42,12 @@ type callKey struct{}
 func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 func newCall(req *Request) *call {
-	return &call{req: req, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now()}
+	c := &call{req: req, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now(), plugins: map[string]*seated{}}
+	c.hooks.known, c.hooks.uids = map[string]Response{}, map[string]string{}
+	for _, r := range req.Responses {
+		c.hooks.known[r.Key] = r
+	}
+	return c
 }
 
 // get returns the object of a key, nil if there is none.
@@ -57,18 +65,54 @@ func (c *call) get(key string) json.RawMessage {
 }
 
 // under returns the objects whose keys begin with prefix, in the order of the keys. The prefix counts as a
-// key that was looked up: the request has all of them if it has an entry for the prefix.
+// key that was looked up: the request has all of them if it has an entry for the prefix, or for a part of it.
 func (c *call) under(prefix string) []json.RawMessage {
-	c.get(prefix)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []json.RawMessage
-	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
-		if o := c.objects[key]; key != prefix && strings.HasPrefix(key, prefix) && len(o) > 0 && !bytes.Equal(o, []byte("null")) {
-			out = append(out, o)
+	if !c.hasAll(prefix) {
+		c.missing[prefix] = true
+	}
+	var keys []string
+	for key, o := range c.objects {
+		if key != prefix && strings.HasPrefix(key, prefix) && len(o) > 0 && !bytes.Equal(o, []byte("null")) {
+			keys = append(keys, key)
 		}
 	}
+	slices.Sort(keys)
+	var out []json.RawMessage
+	for _, key := range keys {
+		out = append(out, c.objects[key])
+	}
 	return out
+}
+
+// hasAll reports whether the call has all objects under a prefix. The caller holds the lock.
+func (c *call) hasAll(prefix string) bool {
+	for prefix != "" {
+		if _, ok := c.objects[prefix]; ok {
+			return true
+		}
+		prefix = prefix[:strings.LastIndexByte(prefix[:len(prefix)-1], '/')+1]
+	}
+	return false
+}
+
+// plugin returns the plugin of the objects under a prefix, which is made once in a call.
+func (c *call) plugin(prefix string, of func([]json.RawMessage) (*seated, error)) (*seated, error) {
+	c.mu.Lock()
+	p, ok := c.plugins[prefix]
+	c.mu.Unlock()
+	if ok {
+		return p, nil
+	}
+	p, err := of(c.under(prefix))
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plugins[prefix] = p
+	return p, nil
 }
 
 // put records a change. A deleted object is gone for the rest of the call.

@@ -126,14 +126,35 @@ func (c *customResources) handler(d *definition) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	same := func(r webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver { return r }
+	one := &converting{}
+	clients := &hookClients{sort: converts, turn: &one.turn}
+	if conversion := own.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
+		one.calls = true
+		clients.bundles = [][]byte{conversion.Webhook.ClientConfig.CABundle}
+	}
 	h, err := apiextensionsserver.NewCustomResourceDefinitionHandler(nil, nil, lone{d: own}, http.NotFoundHandler(), c.table, c.admit, nil,
-		webhook.NewDefaultServiceResolver(), same, 1, mayDo, requestTimeout, watchTimeout, models, maxBody)
+		webhook.NewDefaultServiceResolver(), clients.wrap, 1, mayDo, requestTimeout, watchTimeout, models, maxBody)
 	if err != nil {
 		return nil, err
 	}
-	remember(c.handlers, sum, http.Handler(h))
-	return h, nil
+	one.handler = h
+	remember(c.handlers, sum, http.Handler(one))
+	return one, nil
+}
+
+// converting is the handler of a custom resource. Converters of versions leave out the context, so it serves one
+// call at a time if they call a webhook.
+type converting struct {
+	handler http.Handler
+	calls   bool
+	turn    turns
+}
+
+func (c *converting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.calls {
+		defer c.turn.begin(callFrom(r.Context()))()
+	}
+	c.handler.ServeHTTP(w, r)
 }
 
 // lone shows one definition, as an informer that never changes.

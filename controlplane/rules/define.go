@@ -77,6 +77,9 @@ func (a *api) accept(c *call, name string) error {
 	if err != nil || d == nil || d.DeletionTimestamp != nil {
 		return err
 	}
+	if d, err = a.approve(c, d); err != nil || d == nil {
+		return err
+	}
 	if !apiequality.Semantic.DeepEqual(d.Spec.Names, d.Status.AcceptedNames) {
 		names, accepted, err := a.names(c, d)
 		if err != nil {
@@ -189,6 +192,10 @@ func customKeys(d *definition) string { return "/" + d.Spec.Group + "/" + d.Spec
 
 // deleteAll deletes the objects of a definition that are not deleted yet.
 func (a *api) deleteAll(c *call, d *definition) error {
+	served := slices.IndexFunc(d.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Served })
+	if served < 0 {
+		return nil // as long as no version is served, its objects stay
+	}
 	for _, text := range c.under(customKeys(d)) {
 		var o metav1.PartialObjectMetadata
 		if err := json.Unmarshal(text, &o); err != nil {
@@ -197,7 +204,7 @@ func (a *api) deleteAll(c *call, d *definition) error {
 		if o.DeletionTimestamp != nil {
 			continue
 		}
-		path := "/apis/" + o.APIVersion
+		path := "/apis/" + d.Spec.Group + "/" + d.Spec.Versions[served].Name
 		if o.Namespace != "" {
 			path += "/namespaces/" + o.Namespace
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	apiextensionshelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -19,4 +20,33 @@ func established(d *definition) apiextensions.CustomResourceDefinitionCondition 
 		condition.Status, condition.Reason, condition.Message = apiextensions.ConditionFalse, "InvalidCABundle", "The conversion webhook CABundle is invalid"
 	}
 	return condition
+}
+
+// approve says in a condition whether a definition of a group of Kubernetes is approved. It returns the definition as it
+// is then; nil if there is none.
+func (a *api) approve(c *call, d *definition) (*definition, error) {
+	if !apiextensionshelpers.IsProtectedCommunityGroup(d.Spec.Group) {
+		return d, nil
+	}
+	condition := apiextensions.CustomResourceDefinitionCondition{Type: apiextensions.KubernetesAPIApprovalPolicyConformant, Status: apiextensions.ConditionFalse}
+	state, message := apiextensionshelpers.GetAPIApprovalState(d.Annotations)
+	condition.Message = message
+	switch state {
+	case apiextensionshelpers.APIApproved:
+		condition.Status, condition.Reason = apiextensions.ConditionTrue, "ApprovedAnnotation"
+	case apiextensionshelpers.APIApprovalBypassed:
+		condition.Reason = "UnapprovedAnnotation"
+	case apiextensionshelpers.APIApprovalInvalid:
+		condition.Reason = "InvalidAnnotation"
+	case apiextensionshelpers.APIApprovalMissing:
+		condition.Reason = "MissingAnnotation"
+	}
+	if apiextensionshelpers.IsCRDConditionEquivalent(&condition, apiextensionshelpers.FindCRDCondition(d, condition.Type)) {
+		return d, nil
+	}
+	c.condition(d, condition)
+	if err := a.updateStatus(c, d); err != nil {
+		return nil, err
+	}
+	return a.current(c, d.Name)
 }

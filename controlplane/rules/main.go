@@ -22,12 +22,14 @@ import (
 	"runtime"
 	"sync"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 )
 
 func main() {
 	klog.LogToStderr(false) // but for errors
 	klog.SetOutput(io.Discard)
+	utilruntime.ErrorHandlers = nil // they wait between two errors
 	api, err := newAPI()
 	if err == nil {
 		err = serve(api, os.Stdin, os.Stdout)

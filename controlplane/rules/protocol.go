@@ -50,6 +50,34 @@ type Request struct {
 	Objects map[string]json.RawMessage `json:",omitempty"`
 	// Collection is what a list gives; nil if that is not known yet.
 	Collection *Collection `json:",omitempty"`
+	// Responses are those of webhooks, as far as they are known.
+	Responses []Response `json:",omitempty"`
+	// Controllers is whether controllers run beside the server. Admission relies on them.
+	Controllers bool `json:",omitempty"`
+}
+
+// Call is a call of a webhook: an HTTP POST of JSON.
+type Call struct {
+	// Key names the call. It depends on nothing but where the call goes and what it says.
+	Key string
+	URL string
+	// Addresses are what the URL's host means, in the order of their use. Empty means the host itself.
+	Addresses []string `json:",omitempty"`
+	// CABundle has the certificates, in PEM, that the webhook's must come from. Empty means those of the system.
+	CABundle []byte `json:",omitempty"`
+	// Timeout is in nanoseconds.
+	Timeout int64
+	Body    []byte
+}
+
+// Response is the response of a webhook.
+type Response struct {
+	Key         string // of the call
+	Code        int    `json:",omitempty"`
+	ContentType string `json:",omitempty"`
+	Body        []byte `json:",omitempty"`
+	// Err says why there is no response, or why the body ends within itself.
+	Err string `json:",omitempty"`
 }
 
 // Collection is the result of a list.
@@ -76,6 +104,9 @@ type Answer struct {
 	List *List `json:",omitempty"`
 	// User is who a request with Impersonate is made as; nil if that is not allowed.
 	User *User `json:",omitempty"`
+	// Calls are those of webhooks whose responses the request lacks. The answer is void: the calls are made,
+	// and the request is made again with the responses.
+	Calls []Call `json:",omitempty"`
 }
 
 // User is who makes a request.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -60,7 +61,11 @@ func (s *slot) decode(text []byte, into runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	kind := into.GetObjectKind().GroupVersionKind()
 	v.Set(reflect.Zero(v.Type()))
+	if u, ok := into.(runtime.Unstructured); ok && !kind.Empty() { // the codec converts to the version that it has
+		u.GetObjectKind().SetGroupVersionKind(kind)
+	}
 	_, _, err = s.codec.Decode(text, nil, into)
 	return err
 }
@@ -249,12 +254,18 @@ func (s *slot) GetList(ctx context.Context, key string, opts storage.ListOptions
 	if err != nil {
 		return err
 	}
+	var failed error
 	for _, text := range result.Items {
 		obj := s.make()
+		c.hooks.retry() // to know the calls of all items at once
 		if err := s.decode(text, obj); err != nil {
-			return err
+			failed = cmp.Or(failed, err)
+			continue
 		}
 		v.Set(reflect.Append(v, reflect.ValueOf(obj).Elem()))
+	}
+	if failed != nil {
+		return failed
 	}
 	if v.IsNil() {
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))

@@ -24,6 +24,10 @@
 //
 // DIFFERENCES.md lists what else the real server does.
 //
+// By default everybody is an administrator, over plain HTTP. With [Options.RBAC] users may do what their roles
+// allow, over TLS: [Server.UserConfig] is the configuration of one, and the subresource token of a service account
+// issues tokens. What a controller lacks in a cluster it lacks in such a test.
+//
 // The rules are a program of their own, which [plane.BuildRules] builds on first use: 3 to 5 minutes on two
 // cores, then seconds. All servers of a test binary share one process of it. It ends with the test binary;
 // [Wrap] ends it in good order.
@@ -89,6 +93,9 @@ type Options struct {
 	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
 	// nil means none. See DIFFERENCES.md for what they do.
 	Controllers []string
+	// DialWebhook connects to webhooks, of admission and of conversion. The address is that of the URL, or an
+	// endpoint of the Service. nil means the network. Inside a bubble of testing/synctest, pipes are of use.
+	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
 	// Progress receives lines about the build of the rules, and about State. nil means standard error.
 	Progress io.Writer
 }
@@ -162,7 +169,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
 	}
-	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks})
+	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook})
 	if err := define(handler, o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}

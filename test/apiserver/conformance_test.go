@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 	}
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{})
-	compareAll(t, slices.Concat(flows, customCases, kindCases(), peerCases), real, memory)
+	compareAll(t, slices.Concat(flows, customCases, kindCases(), peerCases, webhookCases, conversionCases, policyCases, defaultCases), real, memory)
 }
 
 // server is a server that conversations are had with.

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
@@ -90,4 +91,30 @@ func ExampleServer_Settle() {
 	// Output:
 	// stuck Pending false true
 	// web Running true false
+}
+
+// A user without a role may do next to nothing, as in a cluster.
+func ExampleServer_UserConfig() {
+	ctx := context.Background()
+	s, err := apiserver.New(ctx, apiserver.Options{RBAC: true}) // Start, in a test
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close()
+	config, err := s.UserConfig("eve", "developers")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	_, err = client.Get[corev1.Secret](ctx, c, object.Key{Namespace: "default", Name: "token"})
+	fmt.Println(err)
+	// Output:
+	// get secrets default/token: secrets "token" is forbidden: User "eve" cannot get resource "secrets" in API group "" in the namespace "default"
 }

@@ -1,6 +1,9 @@
 package apiserver_test
 
-import "encoding/base64"
+import (
+	"encoding/base64"
+	"fmt"
+)
 
 // peerCases are conversations that the tests of others have asked for.
 var peerCases = []conformanceCase{
@@ -52,6 +55,25 @@ var peerCases = []conformanceCase{
 		s.await(one, "InvalidCABundle")
 		s.get(one)
 		s.get("/apis/peers.example.com/v1/namespaces/NS/brokens")
+		s.delete(one, "")
+	}},
+	{"a kind of two beta versions", func(s *session) {
+		const one = definitions + "/twos.peers.example.com"
+		const version = `{"name":"v1beta%d","served":true,"storage":%t,"subresources":{"status":{}},
+			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"of":{"type":"string","default":"v1beta%d"}}}}}`
+		s.post(definitions, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"twos.peers.example.com"},
+			"spec":{"group":"peers.example.com","scope":"Namespaced","names":{"plural":"twos","kind":"Two"},"versions":[`+
+			fmt.Sprintf(version, 1, false, 1)+","+fmt.Sprintf(version, 2, true, 2)+`]}}`)
+		const first, second = "/apis/peers.example.com/v1beta1/namespaces/NS/twos", "/apis/peers.example.com/v1beta2/namespaces/NS/twos"
+		s.await(first, "TwoList")
+		s.await(second, "TwoList")
+		s.post(first, `{"apiVersion":"peers.example.com/v1beta1","kind":"Two","metadata":{"name":"a"},"x":1}`)
+		s.patch(mergePatch, first+"/a/status", `{"status":{"y":2}}`)
+		s.patch(mergePatch, second+"/a", `{"x":3}`)
+		s.get(first + "/a")
+		s.get(second)
+		s.delete(first+"/a", "")
+		s.post(second, `{"apiVersion":"peers.example.com/v1beta2","kind":"Two","metadata":{"name":"b"}}`)
 		s.delete(one, "")
 	}},
 }

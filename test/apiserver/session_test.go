@@ -30,6 +30,7 @@ type session struct {
 	versions []string // resource versions in the order of their appearance
 	uids     []string
 	names    map[string]string // generated names
+	markers  int               // policies that tell whether others are known
 }
 
 // answer is what a case may look at to make its next request.
@@ -213,6 +214,11 @@ func (s *session) walk(v any) {
 		}
 		if ip, ok := v["clusterIP"].(string); ok && strings.HasPrefix(ip, "10.") {
 			v["clusterIP"], v["clusterIPs"] = "an address", "addresses"
+		}
+		if extra, ok := v["extra"].(map[string]any); ok { // DIFFERENCES.md
+			if delete(extra, "authentication.kubernetes.io/credential-id"); len(extra) == 0 {
+				delete(v, "extra")
+			}
 		}
 		if text, ok := v["uid"].(string); ok {
 			ordinal(&s.uids, text)

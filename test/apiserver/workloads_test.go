@@ -292,6 +292,37 @@ func TestScriptedPods(t *testing.T) {
 	})
 }
 
+// Pods of a Node that is gone are lost after a while, and others take their places.
+func TestLostNode(t *testing.T) {
+	apiserver.Start(t, apiserver.Options{}) // the rules are there
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s := apiserver.Start(t, apiserver.Options{InMemory: true, Controllers: []string{"*"}})
+		c := newClient(t, s)
+		create(t, c, sized("web", 2))
+		synctest.Wait()
+		if err := client.Delete(ctx, c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-0"}}); err != nil {
+			t.Fatal(err)
+		}
+		create(t, c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+		nodes := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			got := ""
+			for _, p := range listAll[corev1.Pod](t, c) {
+				got += p.Spec.NodeName + " " + string(p.Status.Phase) + "; "
+			}
+			if got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		time.Sleep(35 * time.Second)
+		nodes("node-0 Running; node-0 Running; ")
+		time.Sleep(10 * time.Second)
+		nodes("other Running; other Running; ")
+	})
+}
+
 // What people do with kubectl where controllers run.
 func TestKubectlRollout(t *testing.T) {
 	program, err := exec.LookPath("kubectl")

@@ -35,6 +35,8 @@ type Options struct {
 	Rules Rules
 	// Seed decides on uids and generated names. States of one seed give the same ones.
 	Seed string
+	// Controllers is whether controllers run beside the server: admission relies on them then.
+	Controllers bool
 	// History is how long changes stay for watches and old versions. Zero means five minutes.
 	History time.Duration
 	// RBAC lets users do only what roles allow. Otherwise everybody who is known may do everything.
@@ -55,6 +57,8 @@ type Request struct {
 	UserUID     string
 	Extra       map[string][]string // what else is known of the user
 	Body        []byte
+	// Pending is that of the last answer to the request; nil if there was none.
+	Pending *Pending
 }
 
 // Answer is the answer to a request.
@@ -66,6 +70,8 @@ type Answer struct {
 	Body        []byte
 	// Watch is what the client watches; nil if the request is no watch. Such an answer has no body.
 	Watch *Watch
+	// Pending is set if webhooks have to be called first. Such an answer has nothing else.
+	Pending *Pending
 }
 
 // Object is one state of an object. It never changes.
@@ -196,9 +202,13 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	}
 	t := parsePath(req.URL)
 	n := s.made[t.collection()]
+	if req.Pending != nil {
+		n = req.Pending.made
+	}
 	for try := 0; ; try++ {
 		call := s.call(now, req, t)
 		call.UID, call.Suffix = s.names(t, req, n, try)
+		call.Controllers = s.opts.Controllers
 		answer, err := s.ask(call)
 		if err != nil {
 			return failed(req, err)
@@ -208,12 +218,22 @@ func (s *State) Step(now time.Time, req Request) Answer {
 				return failed(req, err)
 			}
 		}
-		if s.taken(call, answer) && try < maxNames-1 {
+		if len(answer.Calls) > 0 {
+			if req.Pending == nil && req.Method == http.MethodPost {
+				s.made[t.collection()]++ // the next request chooses other names, whichever is done first
+			}
+			return req.Pending.wait(now, n, answer.Calls)
+		}
+		taken := s.taken(call, answer)
+		if taken != "" && try < maxNames-1 {
 			continue
 		}
-		if s.taken(call, answer) { // the real handler says so
-			if answer, err = s.ask(s.with(call, answer.Writes[0].Key)); err != nil {
+		if taken != "" { // the real handler says so
+			if answer, err = s.ask(s.with(call, taken)); err != nil {
 				return failed(req, err)
+			}
+			if len(answer.Calls) > 0 {
+				return req.Pending.wait(now, n, answer.Calls)
 			}
 		}
 		s.apply(now, answer.Writes)
@@ -221,14 +241,17 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	}
 }
 
-// taken reports whether the name of a new object was generated and exists.
-func (s *State) taken(call *rules.Request, answer *rules.Answer) bool {
-	if call.Method != http.MethodPost || len(answer.Writes) != 1 {
-		return false
+// taken returns the key of a new object whose name was generated and exists; "" if there is none.
+func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
+	if call.Method != http.MethodPost {
+		return ""
 	}
-	w := answer.Writes[0]
-	_, exists := call.Objects[w.Key]
-	return !exists && strings.HasSuffix(w.Key, call.Suffix) && s.get(w.Key) != nil
+	for _, w := range answer.Writes {
+		if _, known := call.Objects[w.Key]; !known && strings.HasSuffix(w.Key, call.Suffix) && s.get(w.Key) != nil {
+			return w.Key
+		}
+	}
+	return ""
 }
 
 // apply makes the changes of an answer.
@@ -291,6 +314,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		Method: req.Method, URL: req.URL, ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
 		UserUID: req.UserUID, Extra: req.Extra, RBAC: v.rbac, Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
 	}
+	req.Pending.resume(call)
 	if t.name != "" {
 		v.with(call, t.key())
 	}
@@ -311,6 +335,15 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		v.with(call, "/scheduling.k8s.io/priorityclasses/")
 	case t.resource == "services" && !isRead(req.Method):
 		v.with(call, "/core/services/") // for their addresses
+	}
+	if t.resource != "" && !isRead(req.Method) {
+		v.with(call, "/admissionregistration.k8s.io/")
+		if t.namespace != "" && req.Method != http.MethodDelete {
+			v.with(call, "/core/resourcequotas/"+t.namespace+"/")
+		}
+		if t.resource == "pods" || t.resource == "persistentvolumeclaims" {
+			v.with(call, "/core/limitranges/"+t.namespace+"/")
+		}
 	}
 	return call
 }

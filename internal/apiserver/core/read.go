@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +59,8 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if err != nil {
 			return failed(req, err)
 		}
-		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !v.defined(t).changedAfter(page.objects) {
+		d := v.defined(t)
+		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !d.changedAfter(page.objects) && (d == nil || page.are(l.APIVersion)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Warnings: answer.Warnings, Body: page.json(l)}
 		}
 		fallthrough
@@ -66,6 +68,9 @@ func (v View) Read(now time.Time, req Request) Answer {
 		if answer, err = v.askForAll(call, l); err != nil {
 			return failed(req, err)
 		}
+	}
+	if len(answer.Calls) > 0 {
+		return req.Pending.wait(now, 0, answer.Calls)
 	}
 	return Answer{Code: answer.Code, ContentType: answer.ContentType, RetryAfter: answer.RetryAfter, Warnings: answer.Warnings, Body: answer.Body}
 }
@@ -96,6 +101,11 @@ type page struct {
 	version   uint64
 	next      string
 	remaining *int64
+}
+
+// are reports whether all objects are stored in a version.
+func (p page) are(apiVersion string) bool {
+	return !slices.ContainsFunc(p.objects, func(o *Object) bool { return !o.is(apiVersion) })
 }
 
 // json is the page as a list. Items have neither kind nor apiVersion.

@@ -45,12 +45,13 @@ type Watch struct {
 	// Timeout is how long the client wants to watch; zero if it does not say.
 	Timeout time.Duration
 
-	target target
-	accept string
-	list   *rules.List
-	match  matcher
-	after  uint64
-	first  []Event // what comes before changes
+	target  target
+	defined *Object // the definition of the kind, if it is a custom one
+	accept  string
+	list    *rules.List
+	match   matcher
+	after   uint64
+	first   []Event // what comes before changes
 }
 
 // watch starts a watch.
@@ -59,7 +60,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	if err != nil {
 		return failed(req, err)
 	}
-	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, accept: req.Accept, list: l, match: m, after: v.version}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: req.Accept, list: l, match: m, after: v.version}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
 	if l.Version != "" && l.Version != "0" {
@@ -126,16 +127,18 @@ func (w *Watch) event(c Change) Event {
 	return Event{}
 }
 
-// Encode returns the object of an event as the client of the watch takes it, and its content type.
-func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType string, err error) {
+// Encode returns the object of an event as the client of the watch takes it. The answer is pending if the object
+// has to be converted first; it is then encoded again, with the Pending.
+func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, error) {
 	switch {
 	case e.Type == Failure:
-		body, contentType = encodeStatus(w.accept, e.Status)
-		return body, contentType, nil
+		body, contentType := encodeStatus(w.accept, e.Status)
+		return Answer{Body: body, ContentType: contentType}, nil
 	case e.Type == Bookmark:
-		return w.bookmark(e)
+		body, contentType, err := w.bookmark(e)
+		return Answer{Body: body, ContentType: contentType}, err
 	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}):
-		return e.Object.text(), contentJSON, nil
+		return Answer{Body: e.Object.text(), ContentType: contentJSON}, nil
 	}
 	call := &rules.Request{
 		Method: "GET", URL: w.target.item(e.Object.Key), Accept: w.accept, User: "watch", Now: now.UnixNano(), Version: e.Object.Version,
@@ -144,14 +147,17 @@ func (w *Watch) Encode(v View, now time.Time, e Event) (body []byte, contentType
 	if d := v.defined(w.target); d != nil {
 		call.Objects[d.Key] = d.JSON
 	}
+	p.resume(call)
 	answer, err := v.rules(call)
-	if err != nil {
-		return nil, "", err
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case len(answer.Calls) > 0:
+		return p.wait(now, 0, answer.Calls), nil
+	case answer.Code != 200:
+		return Answer{}, fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
 	}
-	if answer.Code != 200 {
-		return nil, "", fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
-	}
-	return answer.Body, answer.ContentType, nil
+	return Answer{Body: answer.Body, ContentType: answer.ContentType}, nil
 }
 
 // bookmark returns an object with nothing but a version.

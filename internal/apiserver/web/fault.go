@@ -226,9 +226,9 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 		if refused := view.Authorize(s.time(), req); refused != nil {
 			return *refused
 		}
-		answer = view.Before(p.Stale).Read(s.time(), req)
+		answer = s.do(ctx, req, func(r core.Request) core.Answer { return view.Before(p.Stale).Read(s.time(), r) })
 	} else {
-		answer = s.Step(req)
+		answer = s.do(ctx, req, s.ask)
 	}
 	for _, change := range p.Rewrite {
 		answer.Body = change(answer.Body)
@@ -302,9 +302,10 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 		s.pause(ctx, faults.Plan{Delay: next.Delay})
 	}
 	if next.Times > 0 {
-		text, _, err := watch.Encode(view, s.time(), e)
+		object, err := s.encode(ctx, watch, view, e)
+		var text []byte
 		if err == nil {
-			text, err = f.frame(e.Type, text)
+			text, err = f.frame(e.Type, object)
 		}
 		if err != nil {
 			s.opts.Log.Warn("A watch ends", "err", err)

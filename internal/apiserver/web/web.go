@@ -33,6 +33,8 @@ type Options struct {
 	Bookmarks time.Duration
 	// Log receives what goes wrong in the server itself. nil means no output.
 	Log *slog.Logger
+	// DialWebhook connects to webhooks. nil means the network.
+	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Server is a handler of the Kubernetes API. It is safe for concurrent use.
@@ -52,6 +54,7 @@ type Server struct {
 	hit    chan struct{}         // closed when a rule has done something
 	conns  map[net.Conn]struct{}
 
+	hooks  *hooks
 	offset atomic.Int64 // of the clock
 	closed chan struct{}
 
@@ -71,7 +74,7 @@ func New(state *core.State, o Options) *Server {
 	}
 	s := &Server{
 		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
-		conns: map[net.Conn]struct{}{}, closed: make(chan struct{}),
+		conns: map[net.Conn]struct{}{}, closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
 	s.newEpoch()
 	return s
@@ -103,11 +106,15 @@ func (s *Server) close() {
 	default:
 		s.endEpoch(errClosed)
 		close(s.closed)
+		s.hooks.close()
 	}
 }
 
 // Step answers one request. An answer with a watch is for the one who asked.
-func (s *Server) Step(req core.Request) core.Answer {
+func (s *Server) Step(req core.Request) core.Answer { return s.do(context.Background(), req, s.ask) }
+
+// ask asks the state once. The answer may wait for webhooks.
+func (s *Server) ask(req core.Request) core.Answer {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		view, _, _ := s.now()
 		return view.Read(s.time(), req)
@@ -263,7 +270,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 				return
 			}
 		}
-		if f.flush.Flush() != nil {
+		if f.flush.Flush() != nil || watch.Over(view) {
 			return
 		}
 		select {

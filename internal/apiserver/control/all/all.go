@@ -20,6 +20,7 @@ var Controllers = append([]control.Known{
 	{Name: "deployment-controller", Short: "deployment", New: rollout.Deployments},
 	{Name: "replicaset-controller", Short: "replicaset", New: rollout.ReplicaSets},
 	{Name: "replicationcontroller-controller", Short: "replicationcontroller", New: rollout.ReplicationControllers},
+	{Name: "pod-garbage-collector-controller", Short: "podgc", New: kubelet.Lost},
 	{Name: "kube-scheduler", Short: "scheduler", New: scheduler.New},
 	{Name: "kubelet", Short: "kubelet", New: kubelet.New, Boot: kubelet.Boot},
 }, applications...)

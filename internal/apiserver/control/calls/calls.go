@@ -25,7 +25,6 @@ var (
 	Services     = control.NewKind("", "v1", "services")
 	Endpoints    = control.NewKind("", "v1", "endpoints")
 	Quotas       = control.NewKind("", "v1", "resourcequotas")
-	Replications = control.NewKind("", "v1", "replicationcontrollers")
 	StatefulSets = control.NewKind("apps", "v1", "statefulsets")
 	DaemonSets   = control.NewKind("apps", "v1", "daemonsets")
 	Revisions    = control.NewKind("apps", "v1", "controllerrevisions")
@@ -93,7 +92,8 @@ func kindOf(o metav1.Object) control.Kind {
 	switch o.(type) {
 	case *corev1.Pod:
 		return control.Pods
-	case *corev1.Endpoints: //nolint:staticcheck // clusters still have them
+	//lint:ignore SA1019 clusters still have them
+	case *corev1.Endpoints:
 		return Endpoints
 	case *corev1.PersistentVolumeClaim:
 		return Claims

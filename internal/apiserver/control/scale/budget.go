@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // deletionTimeout is how long a pod that was evicted counts as gone while it is not.
@@ -39,7 +40,7 @@ func Budgets(control.Options) control.Controller {
 				}
 			}
 		default:
-			for _, k := range []control.Kind{control.Deployments, control.ReplicaSets, calls.StatefulSets, calls.Replications} {
+			for _, k := range []control.Kind{control.Deployments, control.ReplicaSets, calls.StatefulSets, control.ReplicationControllers} {
 				if c.In(k) {
 					ns, _ := k.Names(c.Key)
 					for o := range s.All(calls.Budgets.Prefix(ns)) {
@@ -103,7 +104,7 @@ func judge(now time.Time, b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, s
 				continue
 			}
 		}
-		if isReady(p) {
+		if pod.Ready(p) {
 			healthy++
 		}
 	}
@@ -196,13 +197,4 @@ func scaleOfController(now time.Time, s *control.State, u control.User, p *corev
 		return "", 0, none
 	}
 	return scale.UID, scale.Spec.Replicas, nil
-}
-
-func isReady(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

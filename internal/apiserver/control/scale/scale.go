@@ -1,5 +1,5 @@
-// Package scale has the controllers that look at the number of pods of a workload. One is the horizontal pod
-// autoscaler, which knows no metrics. The other counts for pod disruption budgets.
+// Package scale has the controllers that look at how many pods a workload is to have. One is the horizontal pod
+// autoscaler, which knows no metrics; the other one counts for pod disruption budgets.
 package scale
 
 import (

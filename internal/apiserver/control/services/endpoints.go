@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 const (
@@ -21,10 +22,14 @@ const (
 )
 
 // Endpoints is an object that says where the traffic of a Service goes.
-type Endpoints = corev1.Endpoints //nolint:staticcheck // clusters still have them
+//
+//lint:ignore SA1019 clusters still have them
+type Endpoints = corev1.Endpoints
 
 // subset is a part of it.
-type subset = corev1.EndpointSubset //nolint:staticcheck // as above
+//
+//lint:ignore SA1019 clusters still have them
+type subset = corev1.EndpointSubset
 
 // syncEndpoints makes the Endpoints of a Service what its pods say. Present may be nil.
 func syncEndpoints(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, present *Endpoints) {
@@ -49,7 +54,7 @@ func syncEndpoints(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, presen
 		if !isIn(p, s.Spec.PublishNotReadyAddresses) || ip == "" {
 			continue
 		}
-		ready := s.Spec.PublishNotReadyAddresses || isReady(p)
+		ready := s.Spec.PublishNotReadyAddresses || pod.Ready(p)
 		if !known[fmt.Sprint(p.UID, ready)] {
 			changed.pod(p)
 		}
@@ -164,7 +169,7 @@ func repack(subsets []subset) []subset {
 	var out []subset
 	for _, id := range slices.Sorted(maps.Keys(byHosts)) {
 		x := byHosts[id]
-		slices.SortFunc(x.Ports, func(a, b corev1.EndpointPort) int { return cmp.Compare(hash(a), hash(b)) })
+		slices.SortFunc(x.Ports, func(a, b corev1.EndpointPort) int { return cmp.Compare(hash(dump(&a)), hash(dump(&b))) })
 		out = append(out, *x)
 	}
 	return out
@@ -183,9 +188,9 @@ func dump(p *corev1.EndpointPort) string {
 }
 
 // hash decides on the order of ports.
-func hash(p corev1.EndpointPort) string {
+func hash(text string) string {
 	h := fnv.New128a()
-	_, _ = h.Write([]byte(dump(&p))) // a hash never fails
+	_, _ = h.Write([]byte(text)) // a hash never fails
 	return string(h.Sum(nil))
 }
 

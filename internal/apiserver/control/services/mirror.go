@@ -72,6 +72,7 @@ func mirrored(x *subset) []*group {
 		p := &x.Ports[i]
 		ports = append(ports, discoveryv1.EndpointPort{Name: &p.Name, Port: &p.Port, Protocol: &p.Protocol, AppProtocol: p.AppProtocol})
 	}
+	sortPorts(ports)
 	ipv4, ipv6 := &group{addresses: discoveryv1.AddressTypeIPv4, ports: ports}, &group{addresses: discoveryv1.AddressTypeIPv6, ports: ports}
 	add := func(list []corev1.EndpointAddress, ready bool) {
 		for i := range list {

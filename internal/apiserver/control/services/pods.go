@@ -11,26 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // isIn reports whether a pod has an address that traffic may go to.
 func isIn(p *corev1.Pod, terminating bool) bool {
-	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed &&
-		(p.Status.PodIP != "" || len(p.Status.PodIPs) > 0) && (terminating || p.DeletionTimestamp == nil)
-}
-
-func isReady(p *corev1.Pod) bool {
-	c := readyCondition(p)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
-func readyCondition(p *corev1.Pod) *corev1.PodCondition {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == corev1.PodReady {
-			return c
-		}
-	}
-	return nil
+	return !pod.Ended(p) && (p.Status.PodIP != "" || len(p.Status.PodIPs) > 0) && (terminating || p.DeletionTimestamp == nil)
 }
 
 // address returns the pod's address of a family; "" if it has none.
@@ -96,7 +83,7 @@ func (t *trigger) add(at metav1.Time) {
 
 // pod adds when the pod became ready or ceased to be.
 func (t *trigger) pod(p *corev1.Pod) {
-	if c := readyCondition(p); c != nil {
+	if c := pod.Condition(p, corev1.PodReady); c != nil {
 		t.add(c.LastTransitionTime)
 	}
 }

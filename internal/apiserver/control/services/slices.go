@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 const (
@@ -57,9 +59,9 @@ func syncSlices(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, node func
 	if len(present) == 0 {
 		p.trigger.add(s.CreationTimestamp)
 	}
-	for _, pod := range pods {
-		if isIn(pod, true) && !known[fmt.Sprint(pod.UID, isReady(pod))] {
-			p.trigger.pod(pod)
+	for _, x := range pods {
+		if isIn(x, true) && !known[fmt.Sprint(x.UID, pod.Ready(x))] {
+			p.trigger.pod(x)
 		}
 	}
 	served := map[discoveryv1.AddressType]bool{}
@@ -91,22 +93,22 @@ func syncSlices(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, node func
 func (p *plan) family(s *corev1.Service, pods []*corev1.Pod, node func(string) *corev1.Node, kind discoveryv1.AddressType, mine, others []*discoveryv1.EndpointSlice) {
 	groups := map[string]*group{}
 	var order []string
-	for _, pod := range pods {
-		if !isIn(pod, true) {
+	for _, x := range pods {
+		if !isIn(x, true) {
 			continue
 		}
-		n := node(pod.Spec.NodeName)
+		n := node(x.Spec.NodeName)
 		if n == nil && !s.Spec.PublishNotReadyAddresses {
 			continue
 		}
-		ports := portsOf(s, pod)
+		ports := portsOf(s, x)
 		key := portKey(ports)
 		if groups[key] == nil {
 			groups[key] = &group{addresses: kind, ports: ports}
 			order = append(order, key)
 		}
-		if ip := address(pod, kind == discoveryv1.AddressTypeIPv6); ip != "" {
-			groups[key].endpoints = append(groups[key].endpoints, endpointOf(s, pod, n, ip))
+		if ip := address(x, kind == discoveryv1.AddressTypeIPv6); ip != "" {
+			groups[key].endpoints = append(groups[key].endpoints, endpointOf(s, x, n, ip))
 		}
 	}
 	created, removed := len(p.create), len(p.remove)
@@ -261,7 +263,20 @@ func portsOf(s *corev1.Service, p *corev1.Pod) []discoveryv1.EndpointPort {
 			out = append(out, discoveryv1.EndpointPort{Name: &x.Name, Port: &n, Protocol: &x.Protocol, AppProtocol: x.AppProtocol})
 		}
 	}
+	sortPorts(out)
 	return out
+}
+
+// sortPorts brings ports into the order of the real controllers: that of a hash.
+func sortPorts(ports []discoveryv1.EndpointPort) {
+	text := func(p discoveryv1.EndpointPort) string {
+		app := "<nil>"
+		if p.AppProtocol != nil {
+			app = *p.AppProtocol
+		}
+		return fmt.Sprintf("(v1.EndpointPort){Name:(*string)%s Protocol:(*v1.Protocol)%s Port:(*int32)%d AppProtocol:(*string)%s}", *p.Name, *p.Protocol, *p.Port, app)
+	}
+	slices.SortFunc(ports, func(a, b discoveryv1.EndpointPort) int { return cmp.Compare(hash(text(a)), hash(text(b))) })
 }
 
 // portKey is equal for equal sets of ports.
@@ -289,7 +304,7 @@ func portKey(ports []discoveryv1.EndpointPort) string {
 
 // endpointOf returns what stands in a slice for a pod.
 func endpointOf(s *corev1.Service, p *corev1.Pod, n *corev1.Node, ip string) discoveryv1.Endpoint {
-	serving, terminating := isReady(p), p.DeletionTimestamp != nil
+	serving, terminating := pod.Ready(p), p.DeletionTimestamp != nil
 	ready := s.Spec.PublishNotReadyAddresses || serving && !terminating
 	e := discoveryv1.Endpoint{
 		Addresses: []string{ip}, TargetRef: reference(p),

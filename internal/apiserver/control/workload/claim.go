@@ -4,10 +4,8 @@
 package workload
 
 import (
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,18 +51,6 @@ func claim[T metav1.Object](c *calls.Calls, o owner, objects []T) []T {
 
 func controllerRef(o owner) metav1.OwnerReference { return *metav1.NewControllerRef(o, o.kind) }
 
-// podOf returns a new pod of a template.
-func podOf(o owner, template *corev1.PodTemplateSpec) *corev1.Pod {
-	t := template.DeepCopy()
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: o.GetName() + "-", Namespace: o.GetNamespace(), Labels: t.Labels, Annotations: t.Annotations,
-			Finalizers: t.Finalizers, OwnerReferences: []metav1.OwnerReference{controllerRef(o)},
-		},
-		Spec: t.Spec,
-	}
-}
-
 func setLabel(o metav1.Object, key, value string) {
 	l := o.GetLabels()
 	if l == nil {
@@ -72,43 +58,6 @@ func setLabel(o metav1.Object, key, value string) {
 	}
 	l[key] = value
 	o.SetLabels(l)
-}
-
-// isReady reports whether the pod says that it is ready.
-func isReady(p *corev1.Pod) bool {
-	c := podCondition(p, corev1.PodReady)
-	return c != nil && c.Status == corev1.ConditionTrue
-}
-
-func podCondition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
-	at := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
-	if at < 0 {
-		return nil
-	}
-	return &p.Status.Conditions[at]
-}
-
-// isAvailable reports whether the pod has been ready for long enough. If it will be, due is when.
-func isAvailable(p *corev1.Pod, minReadySeconds int32, now time.Time) (available bool, due time.Time) {
-	c := podCondition(p, corev1.PodReady)
-	switch {
-	case c == nil || c.Status != corev1.ConditionTrue:
-		return false, time.Time{}
-	case minReadySeconds == 0:
-		return true, time.Time{}
-	case c.LastTransitionTime.IsZero():
-		return false, time.Time{}
-	}
-	if due = c.LastTransitionTime.Add(time.Duration(minReadySeconds) * time.Second); due.After(now) {
-		return false, due
-	}
-	return true, time.Time{}
-}
-
-func isActive(p *corev1.Pod) bool { return !isTerminal(p) && p.DeletionTimestamp == nil }
-
-func isTerminal(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // sooner returns the earlier of two times. The zero time is none.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // DaemonSet is a DaemonSet and what its controller looks at.
@@ -62,7 +63,7 @@ func (in DaemonSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	}
 	all := claim(c, d.owner, in.Pods)
 	for _, p := range all {
-		if node := targetNode(p); node != "" && !(isTerminal(p) && p.DeletionTimestamp != nil) {
+		if node := targetNode(p); node != "" && !(pod.Ended(p) && p.DeletionTimestamp != nil) {
 			d.pods[node] = append(d.pods[node], p)
 		}
 	}
@@ -200,7 +201,7 @@ func (d *daemonSet) manage() (deleted map[*corev1.Pod]bool) {
 			case p.DeletionTimestamp != nil:
 			case p.Status.Phase == corev1.PodFailed && at.After(d.now):
 				d.due = sooner(d.due, at)
-			case isTerminal(p):
+			case pod.Ended(p):
 				remove(p)
 			default:
 				running = append(running, p)
@@ -243,20 +244,20 @@ func (d *daemonSet) prune(node string, running []*corev1.Pod, run bool, remove f
 			remove(p)
 		}
 	}
-	if fresh != nil && old != nil && (!isReady(old) || d.available(fresh)) {
+	if fresh != nil && old != nil && (!pod.Ready(old) || d.available(fresh)) {
 		remove(old)
 	}
 }
 
 func (d *daemonSet) available(p *corev1.Pod) bool {
-	ok, due := isAvailable(p, d.Set.Spec.MinReadySeconds, d.now)
+	ok, due := pod.Available(p, d.Set.Spec.MinReadySeconds, d.now)
 	d.due = sooner(d.due, due)
 	return ok
 }
 
 // create creates the pod of a node.
 func (d *daemonSet) create(node string) {
-	p := podOf(d.owner, &d.Set.Spec.Template)
+	p := pod.FromTemplate(&d.Set.Spec.Template, controllerRef(d.owner), d.owner)
 	if text, ok := d.Set.Annotations[appsv1.DeprecatedTemplateGeneration]; ok {
 		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
 			setLabel(p, "pod-template-generation", text)
@@ -297,7 +298,7 @@ func (d *daemonSet) writeStatus() {
 				continue
 			}
 			st.CurrentNumberScheduled++
-			if p := pods[0]; isReady(p) {
+			if p := pods[0]; pod.Ready(p) {
 				st.NumberReady++
 				if d.available(p) {
 					st.NumberAvailable++

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // Job is a Job and what its controller looks at.
@@ -121,12 +122,12 @@ func (j *job) look() {
 	ignored := 0
 	for _, p := range j.pods {
 		switch {
-		case isActive(p):
+		case pod.Active(p):
 			j.active = append(j.active, p)
-			if isReady(p) {
+			if pod.Ready(p) {
 				j.ready++
 			}
-		case !isTerminal(p):
+		case !pod.Ended(p):
 			j.terminating++
 		}
 		if !tracked(p) || j.indexed() && j.validIndex(p) == noIndex {
@@ -368,7 +369,7 @@ func finishTime(p *corev1.Pod) time.Time {
 	if !last.IsZero() {
 		return last
 	}
-	if c := podCondition(p, corev1.PodReady); c != nil && c.Status == corev1.ConditionFalse && !c.LastTransitionTime.IsZero() {
+	if c := pod.Condition(p, corev1.PodReady); c != nil && c.Status == corev1.ConditionFalse && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time
 	}
 	if d := p.DeletionTimestamp; d != nil {

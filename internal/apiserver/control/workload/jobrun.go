@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // maxPods is the most pods that one step creates or deletes.
@@ -73,7 +75,7 @@ func (j *job) remove(pods []*corev1.Pod, uncounted bool) {
 		j.c.Delete(p, "")
 		j.nActive--
 		j.terminating++
-		if isReady(p) {
+		if pod.Ready(p) {
 			j.ready--
 		}
 	}
@@ -126,7 +128,7 @@ func (j *job) manage() {
 }
 
 func (j *job) newPod() *corev1.Pod {
-	p := podOf(j.owner, &j.Spec.Template)
+	p := pod.FromTemplate(&j.Spec.Template, controllerRef(j.owner), j.owner)
 	if !tracked(p) {
 		p.Finalizers = append(p.Finalizers, batchv1.JobTrackingFinalizer)
 	}
@@ -143,7 +145,7 @@ func (j *job) pending(n int) []int {
 	taken := j.indexesOf(j.active)
 	if j.waitsForEnd() {
 		for _, p := range j.pods {
-			if p.DeletionTimestamp != nil && !isTerminal(p) {
+			if p.DeletionTimestamp != nil && !pod.Ended(p) {
 				taken[indexOf(p)] = true
 			}
 		}
@@ -188,7 +190,8 @@ func (j *job) setFailures(p, replaced *corev1.Pod) {
 
 // excess returns active pods that are too many: at least n, and all that have the index of another one, or none.
 func (j *job) excess(n int) []*corev1.Pod {
-	left := slices.SortedStableFunc(slices.Values(j.active), leastUseful)
+	left := slices.Clone(j.active)
+	pod.Spare(left, nil, j.now)
 	var out []*corev1.Pod
 	if j.indexed() {
 		last := map[int]*corev1.Pod{}
@@ -211,42 +214,6 @@ func (j *job) excess(n int) []*corev1.Pod {
 		out = append(out, left[:min(more, len(left))]...)
 	}
 	return out
-}
-
-// leastUseful sorts pods by what is lost with them: those without a node, not running, not ready, ready for the
-// shortest time, restarted most often, and the youngest come first.
-func leastUseful(a, b *corev1.Pod) int {
-	phases := map[corev1.PodPhase]int{corev1.PodUnknown: 1, corev1.PodRunning: 2}
-	no := func(b bool) int {
-		if b {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(
-		cmp.Compare(no(a.Spec.NodeName != ""), no(b.Spec.NodeName != "")),
-		cmp.Compare(phases[a.Status.Phase], phases[b.Status.Phase]),
-		cmp.Compare(no(isReady(a)), no(isReady(b))),
-		readySince(b).Compare(readySince(a)),
-		cmp.Compare(restarts(b), restarts(a)),
-		b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
-		cmp.Compare(a.Name, b.Name),
-	)
-}
-
-func readySince(p *corev1.Pod) time.Time {
-	if !isReady(p) {
-		return time.Time{}
-	}
-	return podCondition(p, corev1.PodReady).LastTransitionTime.Time
-}
-
-func restarts(p *corev1.Pod) int32 {
-	n := int32(0)
-	for _, s := range p.Status.ContainerStatuses {
-		n = max(n, s.RestartCount)
-	}
-	return n
 }
 
 // track counts the pods that have ended, and ends the job. Each pod is first noted in the status as not counted,

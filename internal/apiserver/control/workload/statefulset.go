@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // StatefulSet is a StatefulSet and what its controller looks at.
@@ -172,10 +173,12 @@ func (s *statefulSet) count(pods ...[]*corev1.Pod) {
 	}
 }
 
-func isRunningAndReady(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && isReady(p) }
+func isRunningAndReady(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodRunning && pod.Ready(p)
+}
 
 func (s *statefulSet) available(p *corev1.Pod) bool {
-	ok, due := isAvailable(p, s.Set.Spec.MinReadySeconds, s.now)
+	ok, due := pod.Available(p, s.Set.Spec.MinReadySeconds, s.now)
 	s.due = sooner(s.due, due)
 	return ok
 }
@@ -244,8 +247,8 @@ func (s *statefulSet) newPod(n int) *corev1.Pod {
 		u.RollingUpdate == nil && u.Type == appsv1.RollingUpdateStatefulSetStrategyType && n < s.start()+int(s.Set.Status.CurrentReplicas) {
 		template, revision = s.currentTemplate, s.current.Name
 	}
-	p := podOf(s.owner, template)
-	p.GenerateName, p.Name = s.Set.Name+"-", fmt.Sprintf("%s-%d", s.Set.Name, n)
+	p := pod.FromTemplate(template, controllerRef(s.owner), s.owner)
+	p.Name = fmt.Sprintf("%s-%d", s.Set.Name, n)
 	p.Spec.Hostname, p.Spec.Subdomain = p.Name, s.Set.Spec.ServiceName
 	s.identify(p)
 	setLabel(p, appsv1.StatefulSetRevisionLabel, revision)

@@ -3,6 +3,8 @@ package workload
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // run creates, repairs and deletes pods. In order, it stops at the first pod that others have to wait for.
@@ -52,7 +54,7 @@ func (s *statefulSet) unavailable(p *corev1.Pod) bool {
 
 // replica looks after one pod of the set. It reports whether the pods after it have to wait.
 func (s *statefulSet) replica(p *corev1.Pod, ordered bool) (wait bool) {
-	if isTerminal(p) {
+	if pod.Ended(p) {
 		if p.DeletionTimestamp == nil {
 			s.c.Delete(p, "")
 		}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+)
+
+// A webhook is called outside of this program. Its client here is the real one, and below it is a round tripper
+// that takes the response from the request, or notes that it is missing:
+//
+//	plugin ──▶ REST client ──▶ hookTransport ──▶ Request.Responses: the response
+//	                                         └─▶ Answer.Calls: what is missing
+//
+// What chance decides in a body (uids, times) is replaced before the call is named: the same request makes the
+// same calls.
+
+// errNoResponse is the error of a call whose response is not known yet.
+var errNoResponse = errors.New("the response is not known yet")
+
+// hookCalls are the webhook calls of one request to the server.
+type hookCalls struct {
+	mu    sync.Mutex
+	known map[string]Response
+	asked []Call
+	// stuck is set when a response is missing that decides on what comes after it.
+	stuck bool
+	// uids has the uids of reviews that were chosen at random, and those in their place.
+	uids map[string]string
+}
+
+// hookSort is what a webhook is called for.
+type hookSort int
+
+const (
+	mutates hookSort = iota
+	validates
+	converts
+)
+
+// hookClients makes the clients of webhooks. Their bundles are those that a client may have been made of.
+type hookClients struct {
+	sort    hookSort
+	bundles [][]byte
+	turn    *turns // has the call when the context does not
+}
+
+// wrap is an AuthenticationInfoResolverWrapper.
+func (h *hookClients) wrap(inner webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+	return &webhook.AuthenticationInfoResolverDelegator{
+		ClientConfigForFunc: func(host string) (*rest.Config, error) {
+			c, err := inner.ClientConfigFor(host)
+			return h.config(c, nil), err
+		},
+		ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
+			c, err := inner.ClientConfigForService(name, namespace, port)
+			return h.config(c, &hookService{name, namespace, int32(port)}), err
+		},
+	}
+}
+
+func (h *hookClients) config(c *rest.Config, s *hookService) *rest.Config {
+	if c == nil {
+		return nil
+	}
+	c = rest.CopyConfig(c)
+	c.Wrap(func(made http.RoundTripper) http.RoundTripper {
+		return &hookTransport{clients: h, service: s, bundle: h.bundleOf(made)}
+	})
+	return c
+}
+
+// bundleOf returns the certificates that a transport was made of.
+func (h *hookClients) bundleOf(made http.RoundTripper) []byte {
+	c, err := utilnet.TLSClientConfig(made)
+	if err != nil || c == nil || c.RootCAs == nil {
+		return nil
+	}
+	for _, b := range h.bundles {
+		pool := x509.NewCertPool()
+		if pool.AppendCertsFromPEM(b); pool.Equal(c.RootCAs) {
+			return b
+		}
+	}
+	return nil
+}
+
+// hookTransport answers the requests of one client.
+type hookTransport struct {
+	clients *hookClients
+	service *hookService // nil: by URL
+	bundle  []byte
+}
+
+func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c, ok := r.Context().Value(callKey{}).(*call)
+	if !ok {
+		c = t.clients.turn.call
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	body, chosen, isNew, err := c.reviewed(r.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	out := Call{URL: r.URL.String(), CABundle: t.bundle, Timeout: int64(timeoutOf(r.URL)), Body: body}
+	if t.service != nil {
+		if out.Addresses, err = t.service.addresses(c); err != nil {
+			return nil, err
+		}
+	}
+	out.Key = out.hash()
+	known, err := c.response(out, t.clients.sort)
+	if err != nil {
+		return nil, err
+	}
+	if known.Err != "" && known.Code == 0 {
+		return nil, failureOf(known.Err)
+	}
+	answer := io.Reader(bytes.NewReader(c.unsettled(known.Body, chosen, isNew)))
+	if known.Err != "" {
+		answer = io.MultiReader(answer, failing{failureOf(known.Err)})
+	}
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", known.Code, http.StatusText(known.Code)), StatusCode: known.Code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {known.ContentType}}, Body: io.NopCloser(answer), ContentLength: -1, Request: r}, nil
+}
+
+// hash names a call.
+func (c Call) hash() string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// response returns the response to a call, and notes the call if there is none.
+func (c *call) response(out Call, sort hookSort) (Response, error) {
+	c.hooks.mu.Lock()
+	defer c.hooks.mu.Unlock()
+	if r, ok := c.hooks.known[out.Key]; ok {
+		return r, nil
+	}
+	if !c.hooks.stuck {
+		c.hooks.asked = append(c.hooks.asked, out)
+		c.hooks.stuck = sort != validates // validating webhooks do not see what the others say
+	}
+	return Response{}, errNoResponse
+}
+
+// reviewed returns the body of a review without what chance decides, the uid that was chosen for the review, and
+// whether the review has the uid that was chosen for a new object.
+func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, isNew bool, err error) {
+	var review struct{ Request struct{ UID string } }
+	if err := json.Unmarshal(body, &review); err != nil {
+		return nil, "", false, err
+	}
+	chosen = review.Request.UID
+	var known []byte
+	for _, o := range c.req.Objects {
+		known = append(known, o...)
+	}
+	c.mu.Lock()
+	isNew = c.seen.uid != "" && bytes.Contains(body, []byte(c.seen.uid))
+	body = c.settleTimes(c.settleUID(body), known)
+	c.mu.Unlock()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", c.req.UID, to, bytes.ReplaceAll(body, []byte(chosen), nil)))
+	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // a random uuid, by its form
+	uid := fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	c.hooks.mu.Lock()
+	defer c.hooks.mu.Unlock()
+	c.hooks.uids[chosen] = uid
+	return bytes.ReplaceAll(bytes.TrimSpace(body), []byte(chosen), []byte(uid)), chosen, isNew, nil
+}
+
+// unsettled puts the uids that were chosen at random back into a response.
+func (c *call) unsettled(body []byte, chosen string, isNew bool) []byte {
+	c.hooks.mu.Lock()
+	body = bytes.ReplaceAll(body, []byte(c.hooks.uids[chosen]), []byte(chosen))
+	c.hooks.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isNew || c.req.UID == "" {
+		return body
+	}
+	return bytes.ReplaceAll(body, []byte(c.req.UID), []byte(c.seen.uid))
+}
+
+// retry lets calls be noted again that do not depend on a missing response.
+func (h *hookCalls) retry() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stuck = false
+}
+
+// settle replaces the uids of reviews in an answer.
+func (h *hookCalls) settle(body []byte) []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for chosen, uid := range h.uids {
+		body = bytes.ReplaceAll(body, []byte(chosen), []byte(uid))
+	}
+	return body
+}
+
+// timeoutOf reads the timeout that clients write into URLs.
+func timeoutOf(u *url.URL) time.Duration {
+	d, err := time.ParseDuration(u.Query().Get("timeout"))
+	if err != nil {
+		return 30 * time.Second // that of the clients
+	}
+	return d
+}
+
+// failureOf is the error of a text. Those that clients look at are themselves.
+func failureOf(text string) error {
+	for _, err := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF} {
+		if err.Error() == text {
+			return err
+		}
+	}
+	return errors.New(text)
+}
+
+// failing is a body that fails.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/kubeapiserver/admission/exclusion"
+)
+
+const policyKeys = "/admissionregistration.k8s.io/"
+
+// policies are the real admission plugins that evaluate policies. There is one for each content of a policy and
+// its bindings. They are asked in the order of the names: the real server has another order each time.
+type policies struct {
+	*admission.Handler
+	api     *api
+	mutates bool
+
+	mu   sync.Mutex
+	made map[[32]byte]*policyPlugin
+}
+
+// policyPlugin is the plugin of one policy.
+type policyPlugin struct {
+	seated
+	began time.Time
+	stop  chan struct{} // ends its goroutines
+}
+
+func newPolicies(a *api, mutates bool) *policies {
+	operations := []admission.Operation{admission.Create, admission.Update, admission.Connect}
+	if !mutates {
+		operations = append(operations, admission.Delete)
+	}
+	return &policies{Handler: admission.NewHandler(operations...), api: a, mutates: mutates, made: map[[32]byte]*policyPlugin{}}
+}
+
+// patience is how long a plugin may take to learn of schemas.
+const patience = 10 * time.Second
+
+func (p *policies) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if !p.mutates {
+		return nil
+	}
+	all, err := p.of(callFrom(ctx), a)
+	if err != nil {
+		return err
+	}
+	for _, plugin := range all {
+		err := plugin.Admit(ctx, a, o)
+		for apierrors.IsServiceUnavailable(err) && strings.HasPrefix(err.Error(), "Resource kind") && time.Since(plugin.began) < patience {
+			time.Sleep(time.Millisecond) // it reads schemas in the background, and does not say when it has them
+			err = plugin.Admit(ctx, a, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *policies) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if p.mutates {
+		return nil
+	}
+	all, err := p.of(callFrom(ctx), a)
+	if err != nil {
+		return err
+	}
+	var first error
+	for _, plugin := range all {
+		first = cmp.Or(first, plugin.Validate(ctx, a, o)) // all of them may warn
+	}
+	return first
+}
+
+// bound is what one policy and its bindings have in common.
+type bound struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		PolicyName string
+		ParamKind  *admissionregistration.ParamKind
+	}
+}
+
+// of returns the plugins of the policies of a call that have bindings, by name.
+func (p *policies) of(c *call, a admission.Attributes) ([]*policyPlugin, error) {
+	sort := "validating"
+	if p.mutates {
+		sort = "mutating"
+	}
+	bindings := map[string][]json.RawMessage{}
+	for _, text := range c.under(policyKeys + sort + "admissionpolicybindings/") {
+		var b bound
+		if err := json.Unmarshal(text, &b); err != nil {
+			return nil, err
+		}
+		bindings[b.Spec.PolicyName] = append(bindings[b.Spec.PolicyName], text)
+	}
+	if len(bindings) == 0 {
+		return nil, nil
+	}
+	var out []*policyPlugin
+	for _, text := range c.under(policyKeys + sort + "admissionpolicies/") {
+		var b bound
+		if err := json.Unmarshal(text, &b); err != nil {
+			return nil, err
+		}
+		if len(bindings[b.Metadata.Name]) == 0 {
+			continue
+		}
+		one, err := p.one(c, a, text, bindings[b.Metadata.Name], b.Spec.ParamKind)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// maxPolicies bounds the plugins that are kept. Each has goroutines.
+const maxPolicies = 256
+
+// one returns the plugin of a policy.
+func (p *policies) one(c *call, a admission.Attributes, policy json.RawMessage, bindings []json.RawMessage, params *admissionregistration.ParamKind) (*policyPlugin, error) {
+	mapping, err := p.api.paramKind(c, params)
+	if err != nil {
+		return nil, err
+	}
+	texts := append([]json.RawMessage{policy, fmt.Appendf(nil, "%v", mapping)}, bindings...)
+	var custom schema.GroupVersion // that of the request, if its schemas may change
+	if gvr := a.GetResource(); p.mutates && !p.api.builtin[cmp.Or(gvr.Group, "core")] {
+		custom = a.GetKind().GroupVersion()
+		texts = append(texts, json.RawMessage(custom.String()), c.get(crdKeys+gvr.Resource+"."+gvr.Group))
+	}
+	sum := sumOf(texts)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if made := p.made[sum]; made != nil {
+		return made, nil
+	}
+	if len(p.made) >= maxPolicies {
+		for _, made := range p.made {
+			close(made.stop)
+		}
+		clear(p.made)
+	}
+	made, err := p.make(policy, bindings, mapping, custom)
+	if err == nil {
+		p.made[sum] = made
+	}
+	return made, err
+}
+
+// policyAdmission is what the two plugins have in common.
+type policyAdmission interface {
+	admission.Interface
+	SetExternalKubeInformerFactory(informers.SharedInformerFactory)
+	SetExternalKubeClientSet(kubernetes.Interface)
+	SetRESTMapper(meta.RESTMapper)
+	SetDynamicClient(dynamic.Interface)
+	SetDrainedNotification(<-chan struct{})
+	SetAuthorizer(authorizer.Authorizer)
+	SetExcludedAdmissionResources([]schema.GroupResource)
+	ValidateInitialization() error
+}
+
+func (p *policies) make(policy json.RawMessage, bindings []json.RawMessage, mapping *meta.RESTMapping, custom schema.GroupVersion) (*policyPlugin, error) {
+	fixed := map[schema.GroupKind][]runtime.Object{}
+	for _, text := range append([]json.RawMessage{policy}, bindings...) {
+		obj, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		fixed[kind.GroupKind()] = append(fixed[kind.GroupKind()], obj)
+	}
+	turn := &turns{}
+	made := &policyPlugin{began: time.Now(), stop: make(chan struct{})}
+	var plugin policyAdmission
+	if p.mutates {
+		m, err := mutating.NewPlugin(nil)
+		if err != nil {
+			return nil, err
+		}
+		m.InspectFeatureGates(utilfeature.DefaultFeatureGate)
+		plugin = m
+	} else {
+		v, err := validating.NewPlugin(nil)
+		if err != nil {
+			return nil, err
+		}
+		plugin = v
+	}
+	made.seated = seated{plugin, turn}
+	ready := make(chan struct{})
+	plugin.SetExternalKubeInformerFactory(shown{turn: turn, fixed: fixed, watched: sync.OnceFunc(func() { close(ready) })})
+	plugin.SetExternalKubeClientSet(shownClient{turn: turn, schemas: &shownSchemas{api: p.api, turn: turn, custom: custom}})
+	plugin.SetRESTMapper(oneMapping{mapping: mapping})
+	plugin.SetDynamicClient(struct{ dynamic.Interface }{}) // the factory has all kinds
+	plugin.SetDrainedNotification(made.stop)
+	plugin.SetAuthorizer(authorizerfactory.NewAlwaysAllowAuthorizer())
+	plugin.SetExcludedAdmissionResources(exclusion.Excluded())
+	if err := plugin.ValidateInitialization(); err != nil {
+		close(made.stop)
+		return nil, err
+	}
+	<-ready // the policy is compiled
+	return made, nil
+}
+
+var _ interface {
+	InspectFeatureGates(featuregate.FeatureGate)
+} = (*mutating.Plugin)(nil)
+
+// oneMapping knows the resource of the kind of a policy's parameters.
+type oneMapping struct {
+	meta.RESTMapper // not used
+	mapping         *meta.RESTMapping
+}
+
+func (m oneMapping) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if m.mapping == nil {
+		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+	}
+	return m.mapping, nil
+}
+
+// paramKind returns the resource of a kind; nil if there is none.
+func (a *api) paramKind(c *call, p *admissionregistration.ParamKind) (*meta.RESTMapping, error) {
+	if p == nil {
+		return nil, nil
+	}
+	gv, err := schema.ParseGroupVersion(p.APIVersion)
+	if err != nil {
+		return nil, nil // the plugin says so
+	}
+	kind := gv.WithKind(p.Kind)
+	if a.builtin[cmp.Or(gv.Group, "core")] {
+		for _, b := range a.groups {
+			for _, r := range b.resources {
+				if b.group.name == gv.Group && b.version.name == gv.Version && r.ResponseKind != nil && r.ResponseKind.Kind == p.Kind {
+					return &meta.RESTMapping{Resource: gv.WithResource(r.Resource), GroupVersionKind: kind, Scope: scopeOf(string(r.Scope) == "Namespaced")}, nil
+				}
+			}
+		}
+		return nil, nil
+	}
+	defined, err := a.custom.all(c)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(defined, func(d *definition) bool {
+		return d.Spec.Group == gv.Group && d.Status.AcceptedNames.Kind == p.Kind && servesVersion(d, gv.Version)
+	})
+	if i < 0 {
+		return nil, nil
+	}
+	d := defined[i]
+	return &meta.RESTMapping{Resource: gv.WithResource(d.Spec.Names.Plural), GroupVersionKind: kind, Scope: scopeOf(d.Spec.Scope == "Namespaced")}, nil
+}
+
+func scopeOf(namespaced bool) meta.RESTScope {
+	if namespaced {
+		return meta.RESTScopeNamespace
+	}
+	return meta.RESTScopeRoot
+}

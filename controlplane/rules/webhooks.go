@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+const (
+	mutatingKeys   = "/admissionregistration.k8s.io/mutatingwebhookconfigurations/"
+	validatingKeys = "/admissionregistration.k8s.io/validatingwebhookconfigurations/"
+)
+
+// webhooks are the real admission plugins that call webhooks. There is one for each content of the
+// configurations, whichever server they belong to.
+type webhooks struct {
+	*admission.Handler
+	sort hookSort
+
+	mu   sync.Mutex
+	made map[[32]byte]seated
+}
+
+func newWebhooks(sort hookSort) *webhooks {
+	return &webhooks{Handler: admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update), sort: sort, made: map[[32]byte]seated{}}
+}
+
+func (w *webhooks) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if w.sort != mutates {
+		return nil
+	}
+	plugin, err := w.of(callFrom(ctx))
+	if err != nil || plugin == nil {
+		return err
+	}
+	return plugin.Admit(ctx, a, o)
+}
+
+func (w *webhooks) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if w.sort != validates {
+		return nil
+	}
+	plugin, err := w.of(callFrom(ctx))
+	if err != nil || plugin == nil {
+		return err
+	}
+	return plugin.Validate(ctx, a, o)
+}
+
+// of returns the plugin of a call; nil if there are no webhooks.
+func (w *webhooks) of(c *call) (*seated, error) {
+	prefix := mutatingKeys
+	if w.sort == validates {
+		prefix = validatingKeys
+	}
+	return c.plugin(prefix, func(texts []json.RawMessage) (*seated, error) {
+		if len(texts) == 0 {
+			return nil, nil
+		}
+		sum := sumOf(texts)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if p, ok := w.made[sum]; ok {
+			return &p, nil
+		}
+		p, err := w.make(texts)
+		if err != nil {
+			return nil, err
+		}
+		remember(w.made, sum, p)
+		return &p, nil
+	})
+}
+
+func sumOf(texts []json.RawMessage) [32]byte {
+	hash := sha256.New()
+	for _, text := range texts {
+		hash.Write(text)
+		hash.Write([]byte{0})
+	}
+	return [32]byte(hash.Sum(nil))
+}
+
+// make returns the plugin of some configurations.
+func (w *webhooks) make(texts []json.RawMessage) (seated, error) {
+	var configurations []runtime.Object
+	var bundles [][]byte
+	for _, text := range texts {
+		obj, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(admissionregistration.SchemeGroupVersion), text)
+		if err != nil {
+			return seated{}, err
+		}
+		switch c := obj.(type) {
+		case *admissionregistration.MutatingWebhookConfiguration:
+			for _, h := range c.Webhooks {
+				bundles = append(bundles, h.ClientConfig.CABundle)
+			}
+		case *admissionregistration.ValidatingWebhookConfiguration:
+			for _, h := range c.Webhooks {
+				bundles = append(bundles, h.ClientConfig.CABundle)
+			}
+		}
+		configurations = append(configurations, obj)
+	}
+	turn := &turns{}
+	clients := &hookClients{sort: w.sort, bundles: bundles, turn: turn}
+	kind := schema.GroupKind{Group: admissionregistration.GroupName, Kind: "MutatingWebhookConfiguration"}
+	if w.sort == validates {
+		kind.Kind = "ValidatingWebhookConfiguration"
+	}
+	var inner *generic.Webhook
+	var plugin interface {
+		admission.Interface
+		admission.InitializationValidator
+	}
+	if w.sort == mutates {
+		p, err := mutating.NewMutatingWebhook(nil)
+		if err != nil {
+			return seated{}, err
+		}
+		inner, plugin = p.Webhook, p
+	} else {
+		p, err := validating.NewValidatingAdmissionWebhook(nil)
+		if err != nil {
+			return seated{}, err
+		}
+		inner, plugin = p.Webhook, p
+	}
+	inner.SetExternalKubeClientSet(shownClient{turn: turn})
+	inner.SetExternalKubeInformerFactory(shown{turn: turn, fixed: map[schema.GroupKind][]runtime.Object{kind: configurations}})
+	inner.SetAuthorizer(authorizerfactory.NewAlwaysAllowAuthorizer())
+	inner.SetServiceResolver(webhook.NewDefaultServiceResolver())
+	inner.SetAuthenticationInfoResolverWrapper(clients.wrap)
+	return seated{plugin, turn}, plugin.ValidateInitialization()
+}

@@ -1,0 +1,30 @@
+package core
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Over reports whether the watch ends: the kind is not what it was when the watch began, or is gone. The view is the one
+// that was polled.
+func (w *Watch) Over(v View) bool {
+	d := v.defined(w.target)
+	if d == w.defined {
+		return false
+	}
+	if d == nil || w.defined == nil || generation(d) != generation(w.defined) {
+		return true
+	}
+	w.defined = d
+	return false
+}
+
+// generation counts the changes of an object, but for those of its status.
+func generation(o *Object) int64 {
+	var m metav1.PartialObjectMetadata
+	if json.Unmarshal(o.JSON, &m) != nil { // the rules have written it
+		return 0
+	}
+	return m.Generation
+}

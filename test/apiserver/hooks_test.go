@@ -1,0 +1,249 @@
+package apiserver_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+)
+
+// authority signs the certificates of webhooks. All servers of a test binary have one.
+var authority = sync.OnceValue(func() *certificates {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err) // there is randomness
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "webhooks"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Unix(0, 0), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		DNSNames: []string{"localhost", "*.webhooks.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		panic(err) // the template is valid
+	}
+	return &certificates{
+		bundle: base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		server: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+	}
+})
+
+type certificates struct {
+	bundle string // PEM in base64
+	server tls.Certificate
+}
+
+// hookServer is an HTTPS server of webhooks. What a webhook answers depends on the path.
+type hookServer struct {
+	s      *session
+	url    string
+	server *httptest.Server
+
+	mu     sync.Mutex
+	answer map[string]func(review) string
+	calls  []string // what the webhooks were asked
+}
+
+// review is a review of any sort.
+type review struct {
+	text    []byte
+	Request struct {
+		UID, Operation, Name string
+		DryRun               bool
+		Object, OldObject    json.RawMessage
+		Objects              []map[string]any
+		DesiredAPIVersion    string
+	}
+}
+
+// newHooks starts the webhooks of a session. It ends with the test.
+func newHooks(s *session) *hookServer {
+	s.t.Helper()
+	h := &hookServer{s: s, answer: map[string]func(review) string{"/probe": deny(`{"message":"ready"}`)}}
+	h.server = httptest.NewUnstartedServer(h)
+	h.server.TLS = &tls.Config{Certificates: []tls.Certificate{authority().server}}
+	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // of certificates that are not trusted
+	h.server.StartTLS()
+	s.t.Cleanup(h.server.Close)
+	h.url = h.server.URL
+	s.names[strings.TrimPrefix(h.url, "https://")] = "HOOKS"
+	s.names[authority().bundle] = "BUNDLE"
+	return h
+}
+
+func (h *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the caller has gone
+	}
+	v := review{text: body}
+	if err := json.Unmarshal(body, &v); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	path, _, _ := strings.Cut(r.URL.Path, "!")
+	h.mu.Lock()
+	answer := h.answer[path]
+	if path != "/probe" {
+		h.calls = append(h.calls, fmt.Sprintf("%s %s %q %q\n%s", r.Method, r.URL, r.Header.Get("Content-Type"), r.Header.Get("Accept"), body))
+	}
+	h.mu.Unlock()
+	if answer == nil {
+		http.Error(w, "no such webhook", http.StatusNotFound)
+		return
+	}
+	text := answer(v)
+	if code, rest, ok := strings.Cut(text, " "); ok && len(code) == 3 {
+		w.Header().Set("Content-Type", "application/json")
+		var n int
+		_, _ = fmt.Sscan(code, &n) // three digits
+		w.WriteHeader(n)
+		text = rest
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, text) // a caller that has gone needs no answer
+}
+
+// on sets what a webhook answers.
+func (h *hookServer) on(path string, answer func(review) string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answer[path] = answer
+}
+
+// asked writes down what the webhooks were asked since the last time. It waits until the real server has written
+// collections in its cache: updates and deletes begin with what they find there, and ask again if that is old.
+func (h *hookServer) asked(collections ...string) {
+	h.s.t.Helper()
+	for _, path := range append(collections, "~/configmaps") {
+		h.s.send("GET", h.s.path(path), "")
+	}
+	h.mu.Lock()
+	calls := h.calls
+	h.calls = nil
+	h.mu.Unlock()
+	for _, c := range calls {
+		head, body, _ := strings.Cut(c, "\n")
+		h.s.note("webhook %s\n%s", head, h.s.normal([]byte(body)))
+	}
+	if len(calls) == 0 {
+		h.s.note("no webhook was asked")
+	}
+}
+
+// forget drops what the webhooks were asked.
+func (h *hookServer) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = nil
+}
+
+const admissionReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,%s}}`
+
+// allow allows a request. More are fields of the response.
+func allow(more ...string) func(review) string {
+	return func(v review) string {
+		return fmt.Sprintf(admissionReview, v.Request.UID, strings.Join(append([]string{`"allowed":true`}, more...), ","))
+	}
+}
+
+// deny denies a request with a status.
+func deny(status string, more ...string) func(review) string {
+	return func(v review) string {
+		return fmt.Sprintf(admissionReview, v.Request.UID, strings.Join(append([]string{`"allowed":false,"status":` + status}, more...), ","))
+	}
+}
+
+// patched allows a request and changes its object by a JSON patch.
+func patched(patch string, more ...string) func(review) string {
+	return allow(append([]string{`"patchType":"JSONPatch","patch":"` + base64.StdEncoding.EncodeToString([]byte(patch)) + `"`}, more...)...)
+}
+
+// hook is one webhook of a configuration as JSON. More replaces its fields.
+func (h *hookServer) hook(path string, more string) string {
+	name := strings.NewReplacer("/", "", "!", "").Replace(path) + ".example.com"
+	fields := map[string]json.RawMessage{}
+	base := fmt.Sprintf(`{"name":%q,"clientConfig":{"url":%q,"caBundle":%q},"sideEffects":"None","admissionReviewVersions":["v1"],
+		"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":%q}},"objectSelector":{"matchExpressions":[{"key":"probe","operator":"DoesNotExist"}]},
+		"rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]}`, name, h.url+path, authority().bundle, h.s.ns)
+	for _, text := range []string{base, "{" + more + "}"} {
+		if err := json.Unmarshal([]byte(text), &fields); err != nil {
+			h.s.t.Fatalf("%s: %v", text, err)
+		}
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		h.s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+const hookConfigurations = "/apis/admissionregistration.k8s.io/v1/%swebhookconfigurations"
+
+// configure creates a configuration and waits until it has an effect. It is deleted at the end of the test.
+func (h *hookServer) configure(kind, name string, hooks ...string) {
+	h.s.t.Helper()
+	probe := h.hook("/probe", fmt.Sprintf(`"name":"probe.example.com","objectSelector":{"matchLabels":{"probe":%q}},"sideEffects":"None"`, name))
+	path := fmt.Sprintf(hookConfigurations, strings.ToLower(kind))
+	name += "-" + h.s.ns
+	h.s.post(path, fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"%sWebhookConfiguration","metadata":{"name":%q},"webhooks":[%s]}`,
+		kind, name, strings.Join(append([]string{probe}, hooks...), ",")))
+	h.s.t.Cleanup(func() { h.s.discard(path + "/" + name) })
+	h.s.probe(strings.TrimSuffix(name, "-"+h.s.ns), "ready")
+	h.forget()
+}
+
+// remove deletes a configuration and waits until it has no effect.
+func (h *hookServer) remove(kind, name string) {
+	h.s.t.Helper()
+	h.s.discard(fmt.Sprintf(hookConfigurations, strings.ToLower(kind)) + "/" + name + "-" + h.s.ns)
+	h.s.probe(name, `"kind":"ConfigMap"`)
+}
+
+// discard deletes an object without a word.
+func (s *session) discard(path string) {
+	// The context of the test has ended if this runs at its end.
+	req, err := http.NewRequest("DELETE", s.url+s.path(path), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	resp.Body.Close()
+}
+
+// probe waits until a create of a ConfigMap that has the label probe has an answer with a text.
+func (s *session) probe(label, text string) {
+	s.t.Helper()
+	s.know("~/configmaps", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"probe","labels":{"probe":%q}}}`, label), text)
+}
+
+// know waits until a dry run of a create has an answer with a text: the real server has learned of something then.
+func (s *session) know(path, body, text string) {
+	s.t.Helper()
+	var answer []byte
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // nothing announces what a server knows
+		if _, _, answer = s.send("POST", s.path(path)+"?dryRun=All", strings.ReplaceAll(body, "NS", s.ns)); strings.Contains(string(answer), s.path(text)) {
+			return
+		}
+	}
+	s.t.Fatalf("the answer never has %s: %s", text, answer)
+}
