@@ -171,6 +171,9 @@ func (a *api) answer(req *Request) *Answer {
 	}
 	if len(c.writes) == 0 { // a dry run
 		body = c.settleUID(body)
+		if w.header.Get("Content-Type") == runtime.ContentTypeProtobuf && r.Method != http.MethodGet {
+			body = c.settleSeconds(body)
+		}
 		if w.header.Get("Content-Type") == runtime.ContentTypeJSON && r.Method != http.MethodGet {
 			var known []byte
 			for _, o := range c.req.Objects {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -228,4 +229,21 @@ func (c *call) settleTimes(text, old []byte) []byte {
 		}
 		return fmt.Appendf(nil, "%q", c.now().Format(time.RFC3339))
 	})
+}
+
+// settleSeconds does to protobuf what settleTimes does to text. A time has its seconds in field 1.
+func (c *call) settleSeconds(body []byte) []byte {
+	field := func(at time.Time) []byte { return binary.AppendUvarint([]byte{1 << 3}, uint64(at.Unix())) }
+	own := field(c.now().Time)
+	for at := c.began.Truncate(time.Second); !at.After(time.Now()); at = at.Add(time.Second) {
+		bare, seen := []byte(at.UTC().Format(time.RFC3339)), field(at)
+		known := bytes.Contains(c.req.Body, bare) || bytes.Contains(c.req.Body, seen)
+		for _, o := range c.req.Objects {
+			known = known || bytes.Contains(o, bare)
+		}
+		if !known && len(seen) == len(own) {
+			body = bytes.ReplaceAll(body, seen, own)
+		}
+	}
+	return body
 }

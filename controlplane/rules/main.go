@@ -24,12 +24,14 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/capabilities"
 )
 
 func main() {
 	klog.LogToStderr(false) // but for errors
 	klog.SetOutput(io.Discard)
 	utilruntime.ErrorHandlers = nil // they wait between two errors
+	capabilities.Setup(true, 0)     // privileged Pods are for admission to refuse
 	api, err := newAPI()
 	if err == nil {
 		err = serve(api, os.Stdin, os.Stdout)

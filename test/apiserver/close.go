@@ -27,6 +27,11 @@ func (s *Server) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
+	if s.rt != nil {
+		if err := s.rt.close(ctx); err != nil {
+			return fmt.Errorf("apiserver: %w", errors.Join(err, s.http.Close()))
+		}
+	}
 	if err := s.http.Shutdown(ctx); err != nil {
 		closed := s.http.Close()
 		if s.pki == nil {

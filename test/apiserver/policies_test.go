@@ -127,15 +127,6 @@ var policyCases = []conformanceCase{
 		s.post("~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":{"k":"q"}}`)
 		s.post("~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":{"k":"z"}}`)
 	}},
-	{"custom resources are parameters", func(s *session) {
-		define(s, "widgets", "Widget", widgetVersion)
-		s.post(widgets, widget("limits", `{"size":2}`))
-		s.policy("Validating", "a", onMaps+`,"paramKind":{"apiVersion":"NS.example.com/v1","kind":"Widget"},"validations":[{"expression":"request.operation == 'DELETE' || size(object.data) < params.spec.size","messageExpression":"'not below ' + string(params.spec.size)"}]`,
-			denies+`,"paramRef":{"name":"limits","namespace":"NS","parameterNotFoundAction":"Deny"}`)
-		s.know("~/configmaps", configMapOf("x"), `"kind":"ConfigMap"`)
-		s.post("~/configmaps", configMapOf("a"))
-		s.post("~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":{"k":"v","l":"w"}}`)
-	}},
 	{"policies about custom resources", func(s *session) {
 		define(s, "widgets", "Widget", widgetVersion)
 		s.policy("Validating", "a", `"matchConstraints":{"resourceRules":[{"apiGroups":["NS.example.com"],"apiVersions":["*"],"operations":["CREATE","UPDATE"],"resources":["widgets","widgets/status"]}]},

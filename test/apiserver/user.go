@@ -76,6 +76,9 @@ func (s *Server) RESTConfig() *rest.Config {
 // is little more than discovery. There is no client-side rate limit. The caller owns it.
 func (s *Server) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	config := &rest.Config{Host: s.url, QPS: -1, Dial: s.dial}
+	if s.rt != nil {
+		config.Transport = s.rt
+	}
 	if s.pki == nil {
 		if user != admin || !slices.Equal(groups, []string{masters}) {
 			config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}

@@ -113,6 +113,22 @@ func TestWebhooksAtOnce(t *testing.T) {
 	}
 }
 
+// Custom resources are parameters of policies. The real server needs half a minute to learn of their kind, so it is
+// not asked.
+func TestCustomParameters(t *testing.T) {
+	s := memorySession(t, apiserver.Options{})
+	s.must(201, "POST", definitions, strings.ReplaceAll(definition("widgets", "Widget", widgetVersion), "NS", s.ns))
+	s.must(201, "POST", widgets, strings.ReplaceAll(widget("limits", `{"size":2}`), "NS", s.ns))
+	s.must(201, "POST", fmt.Sprintf(policyPath, "validating", "policies"), `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"a"},"spec":{`+onMaps+`,
+		"paramKind":{"apiVersion":"hooked.example.com/v1","kind":"Widget"},"validations":[{"expression":"size(object.data) < params.spec.size","messageExpression":"'not below ' + string(params.spec.size)"}]}}`)
+	s.must(201, "POST", fmt.Sprintf(policyPath, "validating", "policybindings"), `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"a"},
+		"spec":{"policyName":"a","validationActions":["Deny"],"paramRef":{"name":"limits","namespace":"hooked","parameterNotFoundAction":"Deny"}}}`)
+	s.must(201, "POST", "~/configmaps", configMapOf("a"))
+	if text := s.must(422, "POST", "~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":{"k":"v","l":"w"}}`); !strings.Contains(text, "not below 2") {
+		t.Errorf("got %s", text)
+	}
+}
+
 // piped is a listener of pipes.
 type piped struct {
 	conns chan net.Conn

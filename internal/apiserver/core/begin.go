@@ -26,7 +26,7 @@ func NewBeginning(r Rules, rbac bool) (*Beginning, error) {
 	b := &Beginning{}
 	for _, c := range s.log {
 		o := c.Object
-		b.writes = append(b.writes, rules.Write{Key: o.Key, Version: o.Version, Object: o.JSON, Shown: o.shown, Labels: o.labels, Fields: o.fields, Delete: c.Deleted})
+		b.writes = append(b.writes, rules.Write{Key: o.Key, Version: o.Version, Object: o.JSON, Shown: o.shown, Labels: o.labels.all(), Fields: selected{o}.all(), Delete: c.Deleted})
 	}
 	if !rbac {
 		return b, nil

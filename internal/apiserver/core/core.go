@@ -82,8 +82,8 @@ type Object struct {
 	JSON []byte
 	// shown is what clients see in place of JSON: defaults that are set on reading. nil means JSON.
 	shown  []byte
-	labels map[string]string
-	fields map[string]string
+	labels set
+	fields set
 }
 
 // Change is one write. Old is nil for an object that was created.
@@ -115,7 +115,7 @@ func New(o Options) *State {
 }
 
 func newView(o Options) View {
-	return View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1, seed: o.Seed, rbac: o.RBAC, nobody: o.Nobody, memory: &memory{}}
+	return View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1, seed: o.Seed, rbac: o.RBAC, nobody: o.Nobody, memory: &memory{}, forms: &forms{}}
 }
 
 // Version returns the version of the last write.
@@ -124,6 +124,7 @@ func (v View) Version() uint64 { return v.version }
 // View is one version of a state. It never changes, and is safe for concurrent use.
 type View struct {
 	rules   Rules
+	forms   *forms
 	objects *btree.Map[string, *Object]
 	version uint64
 	log     []Change
@@ -237,6 +238,7 @@ func (s *State) Step(now time.Time, req Request) Answer {
 			}
 		}
 		s.apply(now, answer.Writes)
+		s.written(req, t, answer)
 		return Answer{Code: answer.Code, ContentType: answer.ContentType, RetryAfter: answer.RetryAfter, Warnings: answer.Warnings, Body: answer.Body}
 	}
 }
@@ -257,7 +259,7 @@ func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
 // apply makes the changes of an answer.
 func (s *State) apply(now time.Time, writes []rules.Write) {
 	for _, w := range writes {
-		o := &Object{Key: w.Key, Version: w.Version, JSON: w.Object, shown: w.Shown, labels: w.Labels, fields: w.Fields}
+		o := newObject(w)
 		old := s.get(w.Key)
 		if w.Delete {
 			s.objects.Delete(w.Key)
@@ -366,6 +368,12 @@ func (v View) defined(t target) *Object {
 // is then another text than the stored one.
 func (o *Object) changedAfter(objects []*Object) bool {
 	return o != nil && slices.ContainsFunc(objects, func(x *Object) bool { return x.Version < o.Version })
+}
+
+// severalVersions reports whether a definition has more than one version. What clients see of an object depends on
+// the version then, defaults included.
+func (o *Object) severalVersions() bool {
+	return o != nil && bytes.Count(o.JSON, []byte(`"served":true`)) > 1
 }
 
 // with adds to a call the object of a key, or all objects if the key ends with a slash.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +42,13 @@ func (v View) Read(now time.Time, req Request) Answer {
 		}
 		if o := v.get(t.key()); o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && v.defined(t) == nil && o.is(apiVersion(t)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: append(bytes.Clone(o.text()), '\n')}
+		} else if o != nil && query == "" && t.subresource == "" && protobuf(req.Accept) && !t.warns() && v.defined(t) == nil {
+			answer, err := v.encode(o, t, req.Accept, now, nil) // no webhook converts a built-in kind
+			if err != nil {
+				return failed(req, err)
+			}
+			answer.Body = bytes.Clone(answer.Body)
+			return answer
 		}
 	}
 	call := v.call(now, req, t)
@@ -60,11 +66,22 @@ func (v View) Read(now time.Time, req Request) Answer {
 			return failed(req, err)
 		}
 		d := v.defined(t)
-		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !d.changedAfter(page.objects) && (d == nil || page.are(l.APIVersion)) {
+		if len(page.objects) == 0 || page.objects[0].is(l.APIVersion) && !d.changedAfter(page.objects) && !d.severalVersions() {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Warnings: answer.Warnings, Body: page.json(l)}
 		}
 		fallthrough
 	default:
+		if protobuf(req.Accept) && !values.Has("pretty") && !t.warns() && v.defined(t) == nil {
+			page, err := v.page(l)
+			if err != nil {
+				return failed(req, err)
+			}
+			if body, err := v.protobuf(page, l, t, call); err != nil {
+				return failed(req, err)
+			} else if body != nil {
+				return Answer{Code: http.StatusOK, ContentType: contentProtobuf, Warnings: answer.Warnings, Body: body}
+			}
+		}
 		if answer, err = v.askForAll(call, l); err != nil {
 			return failed(req, err)
 		}
@@ -101,11 +118,6 @@ type page struct {
 	version   uint64
 	next      string
 	remaining *int64
-}
-
-// are reports whether all objects are stored in a version.
-func (p page) are(apiVersion string) bool {
-	return !slices.ContainsFunc(p.objects, func(o *Object) bool { return !o.is(apiVersion) })
 }
 
 // json is the page as a list. Items have neither kind nor apiVersion.
@@ -294,5 +306,5 @@ func newMatcher(l *rules.List) (m matcher, err error) {
 }
 
 func (m matcher) object(o *Object) bool {
-	return m.all || o != nil && m.labels.Matches(labels.Set(o.labels)) && m.fields.Matches(fields.Set(o.fields))
+	return m.all || o != nil && m.labels.Matches(o.labels) && m.fields.Matches(selected{o})
 }

@@ -71,7 +71,7 @@ func (v View) Recall(now time.Time, path string, text []byte, exact bool) (*Obje
 		return nil, fmt.Errorf("it cannot be read: %s", status.Message)
 	}
 	w := answer.Writes[0]
-	o := &Object{Key: w.Key, Version: w.Version, JSON: w.Object, shown: w.Shown, labels: w.Labels, fields: w.Fields}
+	o := newObject(w)
 	if o.shown != nil && !exact {
 		o.JSON, o.shown = o.shown, nil
 	}

@@ -88,5 +88,5 @@ func envelope(kind metav1.TypeMeta, raw []byte) []byte {
 	if err != nil {
 		panic(err) // strings and bytes
 	}
-	return append([]byte("k8s\x00"), text...)
+	return append([]byte(magic), text...)
 }

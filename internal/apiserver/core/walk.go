@@ -60,8 +60,8 @@ func (v View) Changes(after uint64) ([]Change, bool) {
 	return v.log[at:len(v.log):len(v.log)], true
 }
 
-// Labels returns the labels of the object. They must not be changed.
-func (o *Object) Labels() map[string]string { return o.labels }
+// Labels returns the labels of the object.
+func (o *Object) Labels() map[string]string { return o.labels.all() }
 
 // Path returns the path of an object, in a version that the server serves.
 func (v View) Path(o *Object) string {

@@ -137,27 +137,10 @@ func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, erro
 	case e.Type == Bookmark:
 		body, contentType, err := w.bookmark(e)
 		return Answer{Body: body, ContentType: contentType}, err
-	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}):
+	case plain(w.accept) && e.Object.is(w.APIVersion) && !v.defined(w.target).changedAfter([]*Object{e.Object}) && !v.defined(w.target).severalVersions():
 		return Answer{Body: e.Object.text(), ContentType: contentJSON}, nil
 	}
-	call := &rules.Request{
-		Method: "GET", URL: w.target.item(e.Object.Key), Accept: w.accept, User: "watch", Now: now.UnixNano(), Version: e.Object.Version,
-		Objects: map[string]json.RawMessage{e.Object.Key: e.Object.JSON},
-	}
-	if d := v.defined(w.target); d != nil {
-		call.Objects[d.Key] = d.JSON
-	}
-	p.resume(call)
-	answer, err := v.rules(call)
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case len(answer.Calls) > 0:
-		return p.wait(now, 0, answer.Calls), nil
-	case answer.Code != 200:
-		return Answer{}, fmt.Errorf("the object of an event cannot be encoded: %s", answer.Body)
-	}
-	return Answer{Body: answer.Body, ContentType: answer.ContentType}, nil
+	return v.encode(e.Object, w.target, w.accept, now, p)
 }
 
 // bookmark returns an object with nothing but a version.

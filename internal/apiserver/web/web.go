@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,6 +171,16 @@ func (s *Server) Compact() {
 	defer s.mu.Unlock()
 	s.state.Compact()
 	s.wake()
+}
+
+// AnswersAtOnce reports whether the answer to a request waits for nothing but rules: it is no watch, and there are no
+// faults.
+func (s *Server) AnswersAtOnce(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	query := r.URL.RawQuery
+	watches := strings.Contains(query, "watch") || strings.Contains(query, "%") // or it may
+	return s.faults.Empty() && !watches && !strings.Contains(r.URL.Path, "/watch/")
 }
 
 // maxBody is one byte more than a body may have: rules refuse it by the right error.

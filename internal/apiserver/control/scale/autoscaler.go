@@ -76,7 +76,7 @@ func (h *autoscaler) sync(s *control.State, u control.User) []core.Request {
 	case scale.Status.Selector == "":
 		h.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector", "the HPA target's scale is missing a selector")
 		st.CurrentMetrics = make([]autoscalingv2.MetricStatus, 0)
-	default:
+	case len(h.Spec.Metrics) > 0:
 		reason, why := lacking(h.Spec.Metrics[0], h.Namespace)
 		h.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, reason, "the HPA was unable to compute the replica count: "+why)
 		st.CurrentMetrics = make([]autoscalingv2.MetricStatus, len(h.Spec.Metrics))

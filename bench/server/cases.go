@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Names of cases.
+const (
+	caseStart       = "start"
+	caseCreateMaps  = "create ConfigMaps, 1 client"
+	caseCreateMaps8 = "create ConfigMaps, 8 clients"
+	caseCreatePods  = "create Pods, 1 client"
+	caseCreatePods8 = "create Pods, 8 clients"
+	caseCreateOther = "create ConfigMaps, each with other data, 8 clients"
+	caseGet         = "get"
+	caseUpdate      = "update"
+	caseList        = "list"
+	caseWatch       = "watch events, all watchers"
+	caseServer      = "memory of a server"
+	casePods        = "memory of Pods"
+	caseSnapshot    = "snapshot"
+	caseRestore     = "restore"
+)
+
+// measure takes the figures of one contender.
+func measure(ctx context.Context, c *contender, o options, t *table) error {
+	if c.start > 0 {
+		t.set(caseStart, c.name, "ms", float64(c.start)/1e6)
+	}
+	if c.config == nil || c.name != realOne {
+		// The real one has it already.
+		err := c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+		if client.IgnoreAlreadyExists(err) != nil {
+			return err
+		}
+	}
+	for _, k := range []struct {
+		name    string
+		clients int
+		make    func(i int) client.Object
+	}{
+		{caseCreateMaps, 1, func(i int) client.Object { return configMap(fmt.Sprintf("one-%06d", i), "v") }},
+		{caseCreateMaps8, 8, func(i int) client.Object { return configMap(fmt.Sprintf("eight-%06d", i), "v") }},
+		{caseCreateOther, 8, func(i int) client.Object { return configMap(fmt.Sprintf("other-%06d", i), fmt.Sprint(i)) }},
+		{caseCreatePods, 1, func(i int) client.Object { return pod(fmt.Sprintf("one-%06d", i)) }},
+		{caseCreatePods8, 8, func(i int) client.Object { return pod(fmt.Sprintf("eight-%06d", i)) }},
+	} {
+		rate, err := perSecond(ctx, o.time, k.clients, func(i int) error { return c.client.Create(ctx, k.make(i)) })
+		if err != nil {
+			return err
+		}
+		t.set(k.name, c.name, "1/s", rate)
+	}
+	if err := one(ctx, c, o, t); err != nil {
+		return err
+	}
+	if err := list(ctx, c, o, t); err != nil {
+		return err
+	}
+	if c.config == nil {
+		return nil
+	}
+	rate, err := fanOut(ctx, c, o)
+	t.set(caseWatch, c.name, "1/s", rate)
+	return err
+}
+
+// one reads and updates one object.
+func one(ctx context.Context, c *contender, o options, t *table) error {
+	m := configMap("the-one", "v")
+	if err := c.client.Create(ctx, m); err != nil {
+		return err
+	}
+	key := client.ObjectKeyFromObject(m)
+	gets, err := perSecond(ctx, o.time, 1, func(int) error { return c.client.Get(ctx, key, &corev1.ConfigMap{}) })
+	if err != nil {
+		return err
+	}
+	t.set(caseGet, c.name, "µs", 1e6/gets)
+	updates, err := perSecond(ctx, o.time, 1, func(i int) error {
+		m.Data["k"] = fmt.Sprint(i)
+		return c.client.Update(ctx, m)
+	})
+	t.set(caseUpdate, c.name, "µs", 1e6/updates)
+	return err
+}
+
+// list lists many objects.
+func list(ctx context.Context, c *contender, o options, t *table) error {
+	const namespace = "many"
+	if err := c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return err
+	}
+	if err := each(ctx, o.objects, 8, func(i int) error {
+		m := configMap(fmt.Sprintf("m-%06d", i), "v")
+		m.Namespace = namespace
+		return c.client.Create(ctx, m)
+	}); err != nil {
+		return err
+	}
+	var took []time.Duration
+	for range 7 {
+		var l corev1.ConfigMapList
+		begin := time.Now()
+		if err := c.client.List(ctx, &l, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		took = append(took, time.Since(begin))
+		if len(l.Items) < o.objects {
+			return fmt.Errorf("a list has %d objects, want %d", len(l.Items), o.objects)
+		}
+	}
+	t.set(caseList, c.name, "ms", float64(median(took))/1e6)
+	return nil
+}
+
+func configMap(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"app": "bench"}}, Data: map[string]string{"k": value}}
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"app": "bench"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "main", Image: "example.com/image:v1", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}, Env: []corev1.EnvVar{{Name: "MODE", Value: "bench"}},
+		}}},
+	}
+}
+
+// perSecond calls a function for some time, from so many goroutines, and returns how often it did so in a second.
+func perSecond(ctx context.Context, d time.Duration, clients int, call func(i int) error) (float64, error) {
+	begin := time.Now()
+	n, err := calls(ctx, clients, func(int) bool { return time.Since(begin) < d }, call)
+	return float64(n) / time.Since(begin).Seconds(), err
+}
+
+// each calls a function n times, from so many goroutines.
+func each(ctx context.Context, n, clients int, call func(i int) error) error {
+	_, err := calls(ctx, clients, func(i int) bool { return i < n }, call)
+	return err
+}
+
+func calls(ctx context.Context, clients int, more func(i int) bool, call func(i int) error) (int, error) {
+	var next, done atomic.Int64
+	errs := make([]error, clients)
+	var wg sync.WaitGroup
+	for g := range clients {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if !more(i) {
+					return
+				}
+				if errs[g] = call(i); errs[g] != nil {
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return int(done.Load()), errors.Join(append(errs, ctx.Err())...)
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}

@@ -1,0 +1,138 @@
+package core
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"unique"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// set is a map of strings in one string, sorted. Most objects have the labels and fields of others, and share them.
+type set unique.Handle[string]
+
+// newSet returns a map as a set, but for some keys.
+func newSet(m map[string]string, but ...string) set {
+	var b []byte
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(but, k) {
+			b = appendText(appendText(b, k), m[k])
+		}
+	}
+	return set(unique.Make(string(b)))
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// pairs are the keys and values of a set, in order.
+func (s set) pairs() iter.Seq2[string, string] {
+	return func(yield func(k, v string) bool) {
+		var zero set
+		if s == zero {
+			return
+		}
+		for rest := unique.Handle[string](s).Value(); rest != ""; {
+			var k, v string
+			k, rest = cutText(rest)
+			v, rest = cutText(rest)
+			if !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+// all returns the set as a map, which the caller owns. That of an empty set is nil.
+func (s set) all() (m map[string]string) {
+	for k, v := range s.pairs() {
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[k] = v
+	}
+	return m
+}
+
+// Lookup returns the value of a key.
+func (s set) Lookup(key string) (value string, ok bool) {
+	for k, v := range s.pairs() {
+		if k == key {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func cutText(text string) (first, rest string) {
+	size, at := uint64(0), 0
+	for shift := 0; ; shift += 7 {
+		c := text[at]
+		at++
+		size |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			break
+		}
+	}
+	end := at + int(size)
+	return text[at:end], text[end:]
+}
+
+// Has and Get are those of labels.Labels.
+func (s set) Has(key string) bool {
+	_, ok := s.Lookup(key)
+	return ok
+}
+
+func (s set) Get(key string) string {
+	value, _ := s.Lookup(key)
+	return value
+}
+
+// fieldName is a field that every object has. It is the end of the object's key.
+const fieldName = "metadata.name"
+
+func nameOfKey(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
+
+// newFields returns the fields of an object as a set.
+func newFields(key string, m map[string]string) set {
+	if m[fieldName] == nameOfKey(key) {
+		return newSet(m, fieldName)
+	}
+	return newSet(m)
+}
+
+// selected are the fields of an object, for selectors.
+type selected struct{ o *Object }
+
+// Has and Get are those of fields.Fields.
+func (s selected) Has(field string) bool { return s.o.fields.Has(field) || field == fieldName }
+
+func (s selected) Get(field string) string {
+	if value, ok := s.o.fields.Lookup(field); ok || field != fieldName {
+		return value
+	}
+	return nameOfKey(s.o.Key)
+}
+
+// all returns the fields as a map, which the caller owns.
+func (s selected) all() map[string]string {
+	m := s.o.fields.all()
+	if m == nil {
+		m = map[string]string{}
+	}
+	if _, ok := m[fieldName]; !ok {
+		m[fieldName] = nameOfKey(s.o.Key)
+	}
+	return m
+}
+
+// newObject returns what a write makes of an object. Nothing of it is shared with the answer, which is longer.
+func newObject(w rules.Write) *Object {
+	return &Object{Key: w.Key, Version: w.Version, JSON: bytes.Clone(w.Object), shown: bytes.Clone(w.Shown), labels: newSet(w.Labels), fields: newFields(w.Key, w.Fields)}
+}

@@ -1,0 +1,233 @@
+package memo
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+const uid = "0f3b7a52-8c1d-4e6f-9a0b-123456789abc"
+
+func question(name string, version uint64, now time.Time) *rules.Request {
+	return &rules.Request{
+		Method: "POST", URL: "/api/v1/namespaces/ns/configmaps", User: "u", UID: uid, Suffix: "b4k2z", Now: now.UnixNano(), Version: version,
+		Body:    fmt.Appendf(nil, `{"kind":"ConfigMap","metadata":{"labels":{"k":"v"},"name":%q},"data":{"k":"v"}}`, name),
+		Objects: map[string]json.RawMessage{"/core/namespaces/ns": json.RawMessage(`{"metadata":{"name":"ns","uid":"` + uid + `","resourceVersion":"7"}}`)},
+	}
+}
+
+// honest are rules whose answers have nothing of a question but its values.
+func honest(req *rules.Request) (*rules.Answer, error) {
+	var o struct{ Metadata struct{ Name string } }
+	if err := json.Unmarshal(req.Body, &o); err != nil {
+		return nil, err
+	}
+	text := fmt.Appendf(nil, `{"name":%q,"uid":%q,"time":%q,"version":"%d"}`, o.Metadata.Name, req.UID, time.Unix(0, req.Now).UTC().Format(time.RFC3339), req.Version+1)
+	return &rules.Answer{Code: 201, Body: text, Writes: []rules.Write{{Key: "/" + o.Metadata.Name, Version: req.Version + 1, Object: text}}}, nil
+}
+
+// counted counts what is asked.
+func counted(ask Ask) (Ask, *int) {
+	n := new(int)
+	return func(req *rules.Request) (*rules.Answer, error) {
+		*n++
+		return ask(req)
+	}, n
+}
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// The third question of a form is answered without rules, as rules would.
+func TestFormsAreRemembered(t *testing.T) {
+	ask, asked := counted(honest)
+	over := New(1 << 20).Over(ask)
+	for i, name := range []string{"abc", "xyz", "q7r", "a-b", "a-c", "a-d"} {
+		req := question(name, uint64(100+i), noon.Add(time.Duration(i)*time.Hour))
+		before := *asked
+		got, err := over(req)
+		want, wantErr := honest(req)
+		if err != nil || wantErr != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v %v, want %+v", name, got, err, want)
+		}
+		if n := *asked - before; n != []int{1, 3, 0}[i%3] {
+			t.Errorf("%s: rules were asked %d times", name, n)
+		}
+	}
+}
+
+// Rules whose answers depend on a value in another way are asked each time.
+func TestWhatIsMoreThanItsValuesIsNotRemembered(t *testing.T) {
+	for what, text := range map[string]func(*rules.Request) string{
+		"a time to come": func(req *rules.Request) string {
+			return time.Unix(0, req.Now).Add(30 * time.Second).UTC().Format(time.RFC3339)
+		},
+		"nanoseconds":        func(req *rules.Request) string { return fmt.Sprint(req.Now % 1000) },
+		"a part of the uid":  func(req *rules.Request) string { return req.UID[:8] },
+		"a later version":    func(req *rules.Request) string { return fmt.Sprint(req.Version + 1000) },
+		"the name upside":    func(req *rules.Request) string { return strings.ToUpper(string(nameIn(req).of(req.Body))) },
+		"order of the name":  func(req *rules.Request) string { return fmt.Sprint(string(nameIn(req).of(req.Body)) < "m") },
+		"that of namespaces": func(req *rules.Request) string { return string(req.Objects["/core/namespaces/ns"]) },
+	} {
+		rude := func(req *rules.Request) (*rules.Answer, error) {
+			answer, err := honest(req)
+			answer.Warnings = []string{text(req)}
+			return answer, err
+		}
+		over := New(1 << 20).Over(rude)
+		for i, name := range []string{"abc", "xyz", "qrs", "tuv"} {
+			req := question(name, uint64(100+i), noon.Add(time.Duration(i)*time.Second))
+			req.Now += int64(i)
+			got, err := over(req)
+			if want, _ := rude(req); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: got %+v, want %+v", what, got, want)
+			}
+		}
+	}
+}
+
+// What stands elsewhere in the question is no value: rules may compare it.
+func TestNamesThatStandElsewhere(t *testing.T) {
+	base := question("abc", 100, noon)
+	for what, change := range map[string]func(*rules.Request){
+		"in the body":  func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","labels":{"job-name":"abc"}}}`) },
+		"in a text":    func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"data":{"k":"xabcx"}}`) },
+		"twice":        func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","name":"xyz"}}`) },
+		"two metadata": func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"metadata":{}}`) },
+		"spelled":      func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","n\u0061me":"xyz"}}`) },
+		"in the path":  func(r *rules.Request) { r.URL = "/api/v1/namespaces/abc/configmaps" },
+		"of a user":    func(r *rules.Request) { r.User = "system:node:abc" },
+		"of an object": func(r *rules.Request) { r.Objects["/core/configmaps/ns/abc"] = json.RawMessage(`{}`) },
+		"of a class":   func(r *rules.Request) { r.URL = "/apis/scheduling.k8s.io/v1/priorityclasses" },
+		"large":        func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"ABC"}}`) },
+		"as a number":  func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":123}}`) },
+		"in YAML":      func(r *rules.Request) { r.ContentType, r.Body = "application/yaml", []byte("metadata: {name: abc}") },
+		"cut":          func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"`) },
+		"a custom rule's": func(r *rules.Request) {
+			r.URL, r.Objects[definitionKeys+"orders.example.com"] = "/apis/example.com/v1/orders", json.RawMessage(`{"x-kubernetes-validations":[{"rule":"self.metadata.name != 'x'"}]}`)
+		},
+	} {
+		req := *base
+		req.Objects = map[string]json.RawMessage{}
+		change(&req)
+		if f, ok := newForm(&req); !ok || f.at != (span{}) {
+			t.Errorf("%s: the name is a value", what)
+		}
+	}
+	policy := *base
+	policy.Objects = map[string]json.RawMessage{"/admissionregistration.k8s.io/validatingadmissionpolicies/p": json.RawMessage(`{}`)}
+	if f, ok := newForm(&policy); !ok || f.values != (values{}) {
+		t.Error("a question with a policy has values")
+	}
+	if f, ok := newForm(base); !ok || string(f.at.of(base.Body)) != "abc" {
+		t.Error("the name is no value")
+	}
+}
+
+// Other questions are remembered as they are.
+func TestOtherQuestionsAreRememberedAsTheyAre(t *testing.T) {
+	ask, asked := counted(honest)
+	over := New(1 << 20).Over(ask)
+	req := question("abc", 100, noon)
+	req.Method = "PUT"
+	for range 5 {
+		if _, err := over(req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if *asked != 2 {
+		t.Errorf("rules were asked %d times", *asked)
+	}
+	req.Now++
+	if _, err := over(req); err != nil || *asked != 3 {
+		t.Errorf("another question was asked %d times: %v", *asked, err)
+	}
+}
+
+// The memory is bounded. What is used stays.
+func TestMemoryIsBounded(t *testing.T) {
+	ask, asked := counted(honest)
+	m := New(20_000)
+	over := m.Over(ask)
+	for i := range 1000 {
+		for range 2 {
+			req := question("abc", 100, noon)
+			req.Method, req.Version = "PUT", uint64(i)
+			if _, err := over(req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		req := question("abc", 100, noon)
+		req.Method = "PUT"
+		before := *asked
+		if _, err := over(req); err != nil || i > 2 && *asked != before {
+			t.Fatalf("what is used was forgotten: %v", err)
+		}
+	}
+	if m.bytes > 10_000 || len(m.young)+len(m.old) > 200 || len(m.once) > maxOnce {
+		t.Errorf("%d bytes, %d and %d answers, %d questions", m.bytes, len(m.young), len(m.old), len(m.once))
+	}
+}
+
+// The questions for comparison have the same form, and differ in each character that may.
+func TestOtherValuesDiffer(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		name := rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?`).Draw(r, "name")
+		at := time.Unix(rapid.Int64Range(946_684_800, 3_155_759_999).Draw(r, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(r, "nanoseconds"))
+		req := question(name, rapid.Uint64Range(1, 1_000_000).Draw(r, "version"), at)
+		f, ok := newForm(req)
+		if !ok || f.at == (span{}) && !strings.Contains("kind ConfigMap metadata labels k v name data 0 /api/v1/namespaces/ns/configmaps u ns", name) {
+			r.Fatalf("%q: no form: %+v", name, f)
+		}
+		for n := range 2 {
+			other, g, ok := f.other(req, n)
+			if !ok {
+				continue // there is none
+			}
+			if len(g.values[valueVersion]) != len(f.values[valueVersion]) {
+				r.Errorf("versions %s and %s", f.values[valueVersion], g.values[valueVersion])
+			}
+			again, ok := newForm(other)
+			if !ok || again.key != f.key && f.at != (span{}) && again.at != (span{}) {
+				r.Errorf("%q is another form than %q", other.Body, req.Body)
+			}
+			for kind, a := range f.values {
+				b := g.values[kind]
+				if a == "" && kind >= valueVersion || b == "" && kind >= valueVersion {
+					continue
+				}
+				if len(a) != len(b) {
+					r.Fatalf("%q and %q", a, b)
+				}
+				for i := range len(a) {
+					fixed := kind == valueUID && (i == 14 || a[i] == '-') || kind == valueTime && (a[i] < '0' || a[i] > '9') || kind == valueName && (a[i] == '-' || a[i] == '.') || kind >= valueVersion && i > 0
+					if a[i] == b[i] && !fixed {
+						r.Errorf("%q and %q have the same character %d", a, b, i)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Answers that are not all of one form teach nothing.
+func TestCompareIsStrict(t *testing.T) {
+	forms := []*form{{values: values{valueName: "ab", valueVersion: "1"}}, {values: values{valueName: "no", valueVersion: "6"}}, {values: values{valueName: "op", valueVersion: "7"}}}
+	slots, ok := compare([][]byte{[]byte("x ab 1"), []byte("x no 6"), []byte("x op 7")}, forms)
+	if !ok || !reflect.DeepEqual(slots, []slot{{2, valueName}, {5, valueVersion}}) {
+		t.Errorf("got %v %v", slots, ok)
+	}
+	for _, bad := range [][3]string{
+		{"x ab", "x no", "x no"}, {"x ab", "x ab", "x op"}, {"x ab", "x noo", "x op"}, {"x ba", "x on", "x po"}, {"1", "2", "7"}, {"a", "n", "o"},
+	} {
+		if slots, ok := compare([][]byte{[]byte(bad[0]), []byte(bad[1]), []byte(bad[2])}, forms); ok {
+			t.Errorf("%q: %v", bad, slots)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package memo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// values are the texts of a question that only show up in its answer. All values of one sort are of one length, so
+// that they can stand for one another in any format.
+type values [valueKinds]string
+
+// The sorts of values, the longest first: where two could stand, the first does.
+const (
+	valueUID    = iota
+	valueTime   // in RFC 3339
+	valueVarint // the time as a number of protobuf
+	valueSuffix
+	valueName
+	valueVersion // and those after it
+	valueKinds   = valueVersion + maxVersions
+)
+
+// maxVersions is how many versions from that of the state on are values.
+const maxVersions = 4
+
+const (
+	uidLength    = 36
+	varintLength = 5
+)
+
+// valuesOf returns the values of a question. There are none outside the time that seconds of five bytes can tell.
+func valuesOf(req *rules.Request, name string) (v values, ok bool) {
+	at := time.Unix(0, req.Now).UTC()
+	if at.Year() < 2000 || at.Year() > 2069 {
+		return v, false
+	}
+	v = values{valueUID: req.UID, valueSuffix: req.Suffix, valueName: name}
+	v.setTime(at)
+	v.setVersions(req.Version)
+	return v, true
+}
+
+func (v *values) setTime(at time.Time) {
+	v[valueTime] = at.Format(time.RFC3339)
+	v[valueVarint] = string(binary.AppendUvarint(nil, uint64(at.Unix())))
+}
+
+// setVersions sets the versions from n on that have as many digits as n.
+func (v *values) setVersions(n uint64) {
+	first := strconv.FormatUint(n, 10)
+	for i := range uint64(maxVersions) {
+		if text := strconv.FormatUint(n+i, 10); len(text) == len(first) {
+			v[valueVersion+i] = text
+		}
+	}
+}
+
+func (v *values) digits() int { return len(v[valueVersion]) }
+
+// other returns a question of the same form with other values: each character of them that may differ does. There are
+// several, by n. It reports false if there is no such question.
+func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
+	at := time.Unix(0, req.Now).UTC()
+	then, ok := otherTime(at, n)
+	if !ok {
+		return nil, nil, false
+	}
+	turn := func(text string) string { return rotated(text, n) }
+	out := *req
+	out.UID, out.Suffix, out.Now = turn(req.UID), turn(req.Suffix), then.UnixNano()+int64(n)
+	if out.Version, ok = otherVersion(req.Version, n); !ok {
+		return nil, nil, false
+	}
+	out.Body = with(req.Body, f.at, turn(f.values[valueName]))
+	if f.create {
+		out.Objects = changed(req.Objects, turn, func(text string) string { return turnedTime(text, n) })
+	}
+	g := &form{key: f.key, at: f.at, create: f.create}
+	g.values, _ = valuesOf(req, turn(f.values[valueName]))
+	g.values[valueUID], g.values[valueSuffix] = out.UID, out.Suffix
+	g.values.setTime(then)
+	g.values.setVersions(out.Version)
+	return &out, g, true
+}
+
+// otherTime returns a time whose digits all differ, in text as in protobuf. There are two.
+func otherTime(at time.Time, n int) (time.Time, bool) {
+	digit := func(text byte, of ...int) int { // one of them that is not the digit of a text
+		var left []int
+		for _, d := range of {
+			if d != int(text-'0') {
+				left = append(left, d)
+			}
+		}
+		return left[n%len(left)]
+	}
+	t := at.Format("20060102150405")
+	year := 1900 + 10*digit(t[2], 8, 9) + digit(t[3], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	month := digit(t[5], 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	if t[4] == '0' {
+		month = 10 + digit(t[5], 0, 1, 2)
+	}
+	day := 10*digit(t[6], 0, 1, 2) + digit(t[7], 1, 2, 3, 4, 5, 6, 7, 8)
+	hour := 10*digit(t[8], 0, 1) + digit(t[9], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	first := binary.AppendUvarint(nil, uint64(at.Unix()))
+	for try := range 25 {
+		minute := 10*digit(t[10], 0, 1, 2, 3, 4, 5) + (int(t[11]-'0')+1+try%5)%10
+		second := 10*digit(t[12], 0, 1, 2, 3, 4, 5) + (int(t[13]-'0')+1+try/5)%10
+		then := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+		text := binary.AppendUvarint(nil, uint64(then.Unix()))
+		differs := len(text) == varintLength && len(first) == varintLength
+		for i := 0; differs && i < varintLength; i++ {
+			differs = text[i] != first[i]
+		}
+		if differs {
+			return then, true
+		}
+	}
+	return at, false
+}
+
+// otherVersion returns a version of as many digits whose first digit differs, and does for those after it.
+func otherVersion(version uint64, n int) (uint64, bool) {
+	text := []byte(rotated(strconv.FormatUint(version, 10), n))
+	if text[0] == '0' {
+		text[0] = '9'
+	}
+	out, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	for i := range uint64(maxVersions) {
+		a, b := strconv.FormatUint(version+i, 10), strconv.FormatUint(out+i, 10)
+		if len(a) == len(text) && (len(b) != len(a) || a[0] == b[0]) {
+			return 0, false
+		}
+	}
+	return out, true
+}
+
+// rotated returns a text of the same shape in which each letter and digit is another one. It does so in several
+// ways, by n.
+func rotated(text string, n int) string {
+	out := []byte(text)
+	uid := len(text) == uidLength
+	for i, c := range out {
+		switch {
+		case uid && i == 14: // the version of a uuid
+		case uid && i == 19 && c >= '8' && c <= 'b': // its variant
+			const variants = "89ab"
+			out[i] = variants[(bytes.IndexByte([]byte(variants), c)+1+n)%4]
+		case uid && c >= '0' && c <= '9':
+			out[i] = '0' + (c-'0'+3+byte(n))%10
+		case uid && c >= 'a' && c <= 'f':
+			out[i] = 'a' + (c-'a'+2+byte(n))%6
+		case c >= '0' && c <= '9':
+			out[i] = '0' + (c-'0'+5+byte(n))%10
+		case c >= 'a' && c <= 'z':
+			out[i] = 'a' + (c-'a'+13+byte(n))%26
+		}
+	}
+	return string(out)
+}
+
+// rotates reports whether a text is a name of small letters, digits, dashes and dots, and no uid.
+func rotates(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && (i == 0 || c != '-' && c != '.') {
+			return false
+		}
+	}
+	return len(name) > 0 && len(name) != uidLength
+}
+
+// shape is what all texts of one shape have in common: their length, their dashes and dots, and whether they begin
+// with a digit.
+func shape(text string) string {
+	out := []byte(text)
+	for i, c := range out {
+		switch {
+		case c >= '0' && c <= '9' && i == 0:
+			out[i] = '0'
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'z':
+			out[i] = 'a'
+		}
+	}
+	return string(out)
+}
+
+// marked returns an object of a built-in kind with its uid, its version and the times of its history changed. The
+// fields of its metadata come before its labels, and its status is the last of it.
+func marked(text []byte, change, changeTime func(string) string) []byte {
+	out := bytes.Clone(text)
+	spec, status := len(out), max(0, bytes.LastIndex(out, []byte(`"status":{`)))
+	if at := bytes.Index(out, []byte(`"spec":`)); at >= 0 {
+		spec = at
+	}
+	one := func(in []byte, field string) int {
+		begin := bytes.Index(in, []byte(field))
+		if begin < 0 {
+			return len(in)
+		}
+		begin += len(field)
+		end := begin + bytes.IndexByte(in[begin:], '"')
+		if end < begin {
+			return len(in)
+		}
+		if value := string(in[begin:end]); isTime(value) {
+			copy(in[begin:], changeTime(value))
+		} else {
+			copy(in[begin:], change(value))
+		}
+		return end
+	}
+	for _, field := range []string{`"uid":"`, `"resourceVersion":"`, `"creationTimestamp":"`} {
+		one(out[:spec], field)
+	}
+	for part := out[:spec]; len(part) > 0; {
+		part = part[one(part, `"time":"`):]
+	}
+	for part := out[status:]; len(part) > 0; {
+		part = part[one(part, `"lastTransitionTime":"`):]
+	}
+	return out
+}
+
+func isTime(text string) bool {
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil && len(text) == len("2006-01-02T15:04:05Z")
+}
+
+// turnedTime returns another time; the same one if there is none.
+func turnedTime(text string, n int) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	then, ok := otherTime(at.UTC(), n)
+	if !ok {
+		return text
+	}
+	return then.Format(time.RFC3339)
+}

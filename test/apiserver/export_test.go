@@ -1,0 +1,48 @@
+package apiserver
+
+import (
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/web"
+)
+
+// Direct returns rules that remember nothing.
+func Direct(t testing.TB) core.Rules {
+	t.Helper()
+	client, err := sharedRules(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Do
+}
+
+// Handler returns a server over other rules. Requests end when end has been called.
+func Handler(t testing.TB, ask core.Rules) (h http.Handler, end func()) {
+	t.Helper()
+	begin, err := core.NewBeginning(ask, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := core.New(core.Options{Rules: ask, Nobody: core.Administrator})
+	state.Begin(time.Now(), begin)
+	s := web.New(state, web.Options{})
+	return s, s.Close
+}
+
+// Beginning returns what new states have, and rules that remember.
+func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
+	t.Helper()
+	ask, err := rulesFor(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := beginning(ask, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, ask
+}

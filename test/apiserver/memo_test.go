@@ -1,0 +1,251 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-io/flyball/internal/apiserver/memo"
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/test/apiserver"
+)
+
+// Answers from memory are those of rules: for the creates of all conversations of the conformance suite, as JSON
+// and as protobuf, with many names, times, uids and versions. Names are those that could mean something, too.
+func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
+	direct := apiserver.Direct(t)
+	questions := creations(t, direct)
+	if len(questions) < 200 {
+		t.Fatalf("%d questions", len(questions))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	known := map[string]bool{} // collections that were answered from memory
+	var hits uint64
+	for _, q := range questions {
+		m := memo.New(8 << 20)
+		over := m.Over(memo.Ask(direct))
+		digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
+		for _, name := range sample(random, append(slices.Clone(specialNames), literals(q)...)) {
+			// What the memory learns from two names that are alike, it says of the third.
+			for _, name := range []string{alike(random, name), alike(random, name), name} {
+				req := varied(random, q, name, digits)
+				want, err := direct(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := over(req)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s %s as %q:\ngot  %s\nwant %s", q.URL, q.Body, name, shown(got), shown(want))
+				}
+			}
+		}
+		n, _ := m.Counts()
+		if hits += n; n > 0 {
+			known[collectionOf(q)] = true
+		}
+	}
+	for _, want := range []string{"pods", "configmaps", "secrets", "deployments", "jobs", "leases", "namespaces", "widgets"} {
+		if !known[want] {
+			t.Errorf("%s are asked each time; known are %v", want, slices.Sorted(maps.Keys(known)))
+		}
+	}
+	t.Logf("%d questions, %d answers from memory", len(questions), hits)
+}
+
+// specialNames mean something to some kinds, or are not valid for some.
+var specialNames = []string{
+	"default", "kubernetes", "kube-root-ca.crt", "system-node-critical", "kube-system", "a", "1", "0a", "10.0.0.1", "1.2.3.4", "a.b.c", "-a", "a-", "A", "a_b", "a..b", "",
+	strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63), strings.Repeat("b", 64), strings.Repeat("c", 253), strings.Repeat("d", 254), "orders.example.com", "v1.apps",
+}
+
+// sample returns some names; all of them with FLYBALL_LONG=1.
+func sample(r *rand.Rand, names []string) []string {
+	if os.Getenv("FLYBALL_LONG") != "" {
+		return names
+	}
+	out := []string{"abcd"}
+	for range 4 {
+		out = append(out, names[r.IntN(len(names))])
+	}
+	return out
+}
+
+// alike returns a name of the same shape by chance.
+func alike(r *rand.Rand, name string) string {
+	out := []byte(name)
+	for i, c := range out {
+		if c >= 'a' && c <= 'z' {
+			out[i] = 'a' + byte(r.IntN(26))
+		}
+	}
+	return string(out)
+}
+
+// literals are the texts of a body: names that could be compared with something.
+func literals(req *rules.Request) (out []string) {
+	for i, part := range strings.Split(string(req.Body), `"`) {
+		if i%2 == 1 && len(part) < 30 && len(out) < 12 {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func collectionOf(req *rules.Request) string {
+	path, _, _ := strings.Cut(req.URL, "?")
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+func shown(a *rules.Answer) string { return strings.ReplaceAll(fmt.Sprintf("%+v", a), "\x00", "0") }
+
+// creations are the creates of the conformance suite, and some of them in protobuf.
+func creations(t *testing.T, direct func(*rules.Request) (*rules.Answer, error)) (out []*rules.Request) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	handler, end := apiserver.Handler(t, func(req *rules.Request) (*rules.Answer, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if id := fmt.Sprint(req.URL, string(req.Body), len(req.Objects)); req.Method == http.MethodPost && !seen[id] && len(req.Body) < 1<<16 {
+			seen[id] = true
+			q := *req
+			q.Objects = maps.Clone(req.Objects)
+			out = append(out, &q)
+		}
+		return direct(req)
+	})
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	defer end()
+	for _, c := range slices.Concat(flows, customCases, kindCases()) {
+		s := &session{t: t, client: server.Client(), url: server.URL, ns: "ns-" + strings.ReplaceAll(c.name, " ", "-"), names: map[string]string{}}
+		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+		c.run(s)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, q := range slices.Clone(out) {
+		if p := inProtobuf(t, q); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// inProtobuf returns a question with a body in protobuf, for an answer in it; nil for some kinds.
+func inProtobuf(t *testing.T, q *rules.Request) *rules.Request {
+	var meta runtime.TypeMeta
+	if json.Unmarshal(q.Body, &meta) != nil {
+		return nil
+	}
+	var o interface{ Marshal() ([]byte, error) }
+	switch meta.Kind {
+	case "Pod":
+		o = &corev1.Pod{}
+	case "ConfigMap":
+		o = &corev1.ConfigMap{}
+	case "Secret":
+		o = &corev1.Secret{}
+	case "Namespace":
+		o = &corev1.Namespace{}
+	case "Deployment":
+		o = &appsv1.Deployment{}
+	case "StatefulSet":
+		o = &appsv1.StatefulSet{}
+	case "Job":
+		o = &batchv1.Job{}
+	case "Lease":
+		o = &coordinationv1.Lease{}
+	default:
+		return nil
+	}
+	if json.Unmarshal(q.Body, o) != nil {
+		return nil
+	}
+	out := *q
+	raw, err := o.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Body, err = (&runtime.Unknown{TypeMeta: meta, Raw: raw}).Marshal(); err != nil {
+		t.Fatal(err)
+	}
+	out.Body = append([]byte("k8s\x00"), out.Body...)
+	out.ContentType, out.Accept = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf"
+	return &out
+}
+
+// varied returns a question with other values, and another name if its body has one at the beginning.
+func varied(r *rand.Rand, q *rules.Request, name string, digits uint64) *rules.Request {
+	out := *q
+	hex := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = "0123456789abcdef"[r.IntN(16)]
+		}
+		return string(b)
+	}
+	uid := func() string { return hex(8) + "-" + hex(4) + "-4" + hex(3) + "-a" + hex(3) + "-" + hex(12) }
+	at := func() time.Time { return time.Unix(946_684_800+r.Int64N(2_209_075_200), r.Int64N(1e9)).UTC() }
+	out.UID, out.Suffix, out.Now = uid(), hex(5), at().UnixNano()
+	out.Version = digits/9 + r.Uint64N(digits)
+	out.Objects = maps.Clone(q.Objects)
+	for k, text := range out.Objects {
+		var o struct {
+			Metadata struct{ UID, CreationTimestamp string }
+		}
+		if strings.HasPrefix(k, "/core/namespaces/") && json.Unmarshal(text, &o) == nil && o.Metadata.UID != "" {
+			out.Objects[k] = json.RawMessage(strings.NewReplacer(o.Metadata.UID, uid(), o.Metadata.CreationTimestamp, at().Format(time.RFC3339)).Replace(string(text)))
+		}
+	}
+	if name == "" {
+		return &out
+	}
+	if q.ContentType == "application/vnd.kubernetes.protobuf" {
+		if body := renamed(q.Body, name); body != nil {
+			out.Body = body
+		}
+		return &out
+	}
+	var o struct{ Metadata struct{ Name string } }
+	if json.Unmarshal(q.Body, &o) == nil && o.Metadata.Name != "" {
+		quoted, _ := json.Marshal(name)
+		out.Body = []byte(strings.Replace(string(q.Body), `"name":"`+o.Metadata.Name+`"`, `"name":`+string(quoted), 1))
+	}
+	return &out
+}
+
+// renamed returns an object in protobuf with another name; nil if it has none that is easy to find.
+func renamed(body []byte, name string) []byte {
+	var u runtime.Unknown
+	if u.Unmarshal(body[4:]) != nil || len(name) > 60 {
+		return nil
+	}
+	// field 1, the metadata, has field 1, the name: tag, length, tag, length, text
+	raw := u.Raw
+	if len(raw) < 5 || raw[0] != 10 || raw[1] > 127 || raw[2] != 10 || int(raw[1])+len(name) > 127 {
+		return nil
+	}
+	old := int(raw[3])
+	u.Raw = slices.Concat([]byte{10, raw[1] - byte(old) + byte(len(name)), 10, byte(len(name))}, []byte(name), raw[4+old:])
+	out, err := u.Marshal()
+	if err != nil {
+		return nil
+	}
+	return append([]byte("k8s\x00"), out...)
+}
