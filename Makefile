@@ -6,7 +6,7 @@ FUZZTIME ?= 5m
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -29,6 +29,11 @@ test: controlplane rules
 random: export CALLS := $(or $(CALLS),100000)
 random: controlplane rules
 	$(GO) test -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./test/apiserver
+
+# The tests that run on the API server in memory by default, on the real control plane.
+REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
+test-real: controlplane
+	FLYBALL_REAL=1 $(GO) test -timeout 30m $(REAL)
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code

@@ -15,14 +15,14 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // The API server selects by other labels, and by fields, in each namespace, and one namespace has a transform.
 // Reads of one namespace and of all see what was selected.
 func TestSelectorsByNamespace(t *testing.T) {
-	p := planetest.Shared(t)
-	a, b, unnamed := planetest.Namespace(t, p), planetest.Namespace(t, p), planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	a, b, unnamed := servertest.Namespace(t, p), servertest.Namespace(t, p), servertest.Namespace(t, p)
 	live := livetest.Client(t, p, client.Options{})
 	for _, ns := range []string{a, b, unnamed} {
 		for name, color := range map[string]string{"one": "red", "two": "blue"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // managed returns the managedFields of an object, by manager.
@@ -95,8 +95,8 @@ func TestManagedFieldsAreRemovedUnlessKept(t *testing.T) {
 // unchanged, and adds our own. That holds for an update, an update of the status, a patch of the
 // changes, and an apply.
 func TestLiveWritesLeaveManagedFields(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	live := livetest.Client(t, p, client.Options{FieldOwner: "us"})
 	c, err := cache.New(cache.Connect(live), cache.Options{Namespaces: []string{ns}})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // guestbooks is an operator as a user writes it. A Service stands for the custom resource. It has a
@@ -226,8 +226,8 @@ func (r reads) Page(ctx context.Context, proto object.Object, o client.ListOptio
 func TestNothingIsSentAtRestOnACache(t *testing.T) {
 	for name, keep := range map[string]bool{"kept": true, "cut": false} {
 		t.Run(name, func(t *testing.T) {
-			p := planetest.Shared(t)
-			c := &cluster{t: t, ns: planetest.Namespace(t, p)}
+			p := servertest.Shared(t)
+			c := &cluster{t: t, ns: servertest.Namespace(t, p)}
 			var sent atomic.Int32
 			live := livetest.Client(t, p, client.Options{Hook: func(d client.Done) {
 				if d.Resource.Resource != "" && d.Verb != "watch" {

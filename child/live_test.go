@@ -27,10 +27,10 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // cluster is a namespace with an owner, and a client that counts what it sends. It can hide
 // managedFields, as a cache does.
@@ -52,8 +52,8 @@ func (c *cluster) Get(ctx context.Context, key object.Key, into object.Object, o
 }
 
 func newCluster(t *testing.T) *cluster {
-	p := planetest.Shared(t)
-	c := &cluster{t: t, ns: planetest.Namespace(t, p)}
+	p := servertest.Shared(t)
+	c := &cluster{t: t, ns: servertest.Namespace(t, p)}
 	c.Live = livetest.Client(t, p, client.Options{FieldOwner: "someone-else", Hook: func(d client.Done) {
 		if d.Resource.Resource != "" && d.Verb != "get" && d.Verb != "list" {
 			c.writes = append(c.writes, d.Call.String())

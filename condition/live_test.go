@@ -12,22 +12,22 @@ import (
 	"github.com/flyball-io/flyball/condition"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // newService makes a Service, whose status has conditions that no other client writes, and a client
 // that counts its requests.
 func newService(t *testing.T, sent *int) (*client.Live, *corev1.Service) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := livetest.Client(t, p, client.Options{Hook: func(d client.Done) {
 		if d.Resource.Resource != "" {
 			*sent++
 		}
 	}})
 	s, err := client.Create(t.Context(), c, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: planetest.Namespace(t, p), Name: "guests"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: servertest.Namespace(t, p), Name: "guests"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
 	})
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 // failOnLog is a logger that fails the test: no event may be rejected.
 type failOnLog struct{ t *testing.T }
@@ -31,8 +31,8 @@ func (f failOnLog) Write(p []byte) (int, error) {
 
 // A real API server accepts every recorded event, however odd.
 func TestAPIServerAcceptsEveryEvent(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	c := livetest.Client(t, p, client.Options{})
 	rec, err := event.New(c, event.Options{
 		Controller: "flyball.dev/test",

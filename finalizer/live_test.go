@@ -16,12 +16,12 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 const name = "webapp.example.com/cleanup"
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 type step = finalizer.Step[*corev1.ConfigMap]
 
@@ -34,8 +34,8 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	p := planetest.Shared(t)
-	c := &cluster{t: t, ns: planetest.Namespace(t, p)}
+	p := servertest.Shared(t)
+	c := &cluster{t: t, ns: servertest.Namespace(t, p)}
 	c.Live = livetest.Client(t, p, client.Options{Hook: func(d client.Done) {
 		if d.Resource.Resource != "" {
 			c.sent++

@@ -21,10 +21,10 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/scheme"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 var (
 	configMapGVK = corev1.SchemeGroupVersion.WithKind("ConfigMap")

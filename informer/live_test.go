@@ -23,13 +23,13 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func newClient(t *testing.T) (*client.Live, string) {
 	t.Helper()
-	p := planetest.Shared(t)
-	return livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	return livetest.Client(t, p, client.Options{}), servertest.Namespace(t, p)
 }
 
 // TestLiveNothingLost: eight writers make, change and delete 1,000 ConfigMaps of a real cluster at

@@ -27,7 +27,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // childEnv makes the test binary a candidate. It holds kubeconfig, namespace and identity.
@@ -336,9 +336,9 @@ func TestNoCandidateWritesAfterItsSuccessor(t *testing.T) {
 	if os.Getenv("FLYBALL_LONG") != "" {
 		rounds = 200
 	}
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	h := &handover{
-		t: t, ctx: t.Context(), c: dial(t), namespace: planetest.Namespace(t, p), kube: p.KubeconfigPath(),
+		t: t, ctx: t.Context(), c: dial(t), namespace: servertest.Namespace(t, p), kube: p.KubeconfigPath(),
 		all: map[string]*candidate{}, written: make(chan *corev1.ConfigMap),
 	}
 	ctx, cancel := context.WithCancel(t.Context())

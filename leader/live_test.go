@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestMain(m *testing.M) {
@@ -29,13 +29,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	goleak.VerifyTestMain(planetest.Wrap(m))
+	goleak.VerifyTestMain(servertest.Wrap(m))
 }
 
 // dial returns a client of the shared control plane.
 func dial(t *testing.T) *client.Live {
 	t.Helper()
-	return livetest.Client(t, planetest.Shared(t), client.Options{})
+	return livetest.Client(t, servertest.Shared(t), client.Options{})
 }
 
 // candidacy is a running elector.
@@ -100,7 +100,7 @@ func watching(o leader.Options, holder string) (leader.Options, <-chan struct{})
 
 func TestReleasedLeaseIsTakenOver(t *testing.T) {
 	c := dial(t)
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	key := object.Key{Namespace: ns, Name: "operator"}
 	a := run(t, c, options(ns, "a"))
 	await(t, "a leads", a.began)
@@ -146,7 +146,7 @@ func TestReleasedLeaseIsTakenOver(t *testing.T) {
 // client-go's election, with and without a release.
 func TestLiveLeaseOfADeadLeader(t *testing.T) {
 	c := dial(t)
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	for name, spec := range map[string]coordinationv1.LeaseSpec{
 		"held":     {HolderIdentity: new("host_5b1e"), LeaseDurationSeconds: new(int32(1)), LeaseTransitions: new(int32(3))},
 		"released": {HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), LeaseTransitions: new(int32(3))},
@@ -175,8 +175,8 @@ func TestLiveLeaseOfADeadLeader(t *testing.T) {
 }
 
 func TestMissingPermissionIsInTheState(t *testing.T) {
-	p := planetest.Shared(t)
-	admin, ns := dial(t), planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	admin, ns := dial(t), servertest.Namespace(t, p)
 	cfg, err := p.UserConfig("operator")
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // small has the parts of a manager that one controller needs.
@@ -60,8 +60,8 @@ func (s *small) Subscribe(ctx context.Context, proto object.Object, name string,
 
 // A controller runs on a real control plane, and its metrics are read over HTTP.
 func TestMetricsOfAControllerOnAControlPlane(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	m := metrics.New(metrics.Options{Logger: slog.New(slog.DiscardHandler)})

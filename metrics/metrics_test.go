@@ -31,13 +31,13 @@ import (
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/webhook"
 	"github.com/flyball-io/flyball/webhook/convert"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 func newMetrics() *metrics.Metrics {
 	return metrics.New(metrics.Options{WithoutRuntime: true, Logger: slog.New(slog.DiscardHandler)})

@@ -15,14 +15,14 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/serve"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // The API server decides who may read. Three service accounts ask: one with a ClusterRole for the
 // path, one without, and one whose token has another audience.
 func TestAPIServerDecidesWhoMayRead(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := livetest.Client(t, p, client.Options{})

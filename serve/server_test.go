@@ -26,10 +26,10 @@ import (
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 

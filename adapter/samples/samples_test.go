@@ -1,6 +1,6 @@
 // Package samples has known samples twice: as they are written with client-go or controller-runtime
-// (before), and with Flyball (after). Its test builds both programs of each, and runs them on a real control
-// plane through the same story. The steps of a move in between are flags of the old program.
+// (before), and with Flyball (after). Its test builds both programs of each, and runs them on an API server
+// through the same story. The steps of a move in between are flags of the old program.
 package samples
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // bound ends what should take a second or two, on a machine that others use, too.
 const bound = 3 * time.Minute
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // story is one run of a program on the control plane.
 type story struct {
@@ -66,7 +66,7 @@ func ways(steps ...string) []way {
 // each runs a sample in each way, on a control plane, and tells the story of each run.
 func each(t *testing.T, sample string, all []way, tell func(s *story)) {
 	t.Helper()
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	types := scheme.New()
 	for _, add := range []func(*runtime.Scheme) error{foo.AddToScheme, memcached.AddToScheme, cronjob.AddToScheme} {
 		if err := add(types); err != nil {
@@ -87,7 +87,7 @@ func each(t *testing.T, sample string, all []way, tell func(s *story)) {
 	}
 	for _, w := range all {
 		t.Run(w.name, func(t *testing.T) {
-			s := &story{T: t, c: c, ns: planetest.Namespace(t, p)}
+			s := &story{T: t, c: c, ns: servertest.Namespace(t, p)}
 			s.log = start(t, build(t, sample+"/"+w.program), p.KubeconfigPath(), w.args...)
 			tell(s)
 		})

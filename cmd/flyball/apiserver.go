@@ -23,6 +23,7 @@ type apiserverFlags struct {
 	port          int
 	crds          string
 	state, from   string
+	buildOnly     bool
 	controllers   []string
 	tls, rbac     bool
 }
@@ -83,6 +84,7 @@ to use a program built elsewhere.`,
 	fs.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write a kubeconfig to this `FILE` before the ready line")
 	fs.IntVar(&f.port, "port", 0, "`PORT` on 127.0.0.1 (0 = any free one)")
 	fs.StringVar(&f.crds, "crds", "", "define the custom resources of this `DIR` or file")
+	fs.BoolVar(&f.buildOnly, "build-only", false, "only build the rules of Kubernetes, if that is not done yet and "+plane.RulesEnv+" names none")
 	fs.StringVar(&f.state, "state", "", "go on from the state in this `FILE`, if there is one, and save it there")
 	fs.StringVar(&f.from, "from", "", "begin with the state or recorded cluster in this `FILE`, unless --state has one")
 	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` with commas, * for all, -NAME for all but it")
@@ -93,6 +95,13 @@ to use a program built elsewhere.`,
 
 // run runs the server until ctx ends.
 func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err error) {
+	if f.buildOnly {
+		if os.Getenv(plane.RulesEnv) != "" {
+			return nil // New reports if it does not exist
+		}
+		_, err := plane.BuildRules(ctx, errOut)
+		return unlessAsked(ctx, err)
+	}
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer restore()
 	begin := f.from

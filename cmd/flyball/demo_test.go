@@ -60,12 +60,16 @@ func startDemo(t *testing.T, args ...string) *demoProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rules, err := plane.BuildRules(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
 	name, err := exec.LookPath("flyball") // this program; see TestMain
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &demoProcess{Cmd: exec.Command(name, append([]string{"demo"}, args...)...), tmp: t.TempDir(), errOut: said{some: make(chan struct{})}}
-	d.Env = append(os.Environ(), "TMPDIR="+d.tmp, plane.BinaryEnv+"="+binary)
+	d.Env = append(os.Environ(), "TMPDIR="+d.tmp, plane.BinaryEnv+"="+binary, plane.RulesEnv+"="+rules)
 	d.Stderr = &d.errOut
 	if d.out, err = d.StdoutPipe(); err != nil {
 		t.Fatal(err)
@@ -89,7 +93,7 @@ func leftIn(tmp string) ([]string, error) {
 	return slices.DeleteFunc(left, func(f string) bool { return filepath.Base(f) == "goimports" }), err
 }
 
-// nothingLeft fails the test if files or the control plane are left.
+// nothingLeft fails the test if files, or a server, are left.
 func (d *demoProcess) nothingLeft(t *testing.T) {
 	t.Helper()
 	if left, err := leftIn(d.tmp); err != nil || len(left) > 0 {
@@ -97,18 +101,24 @@ func (d *demoProcess) nothingLeft(t *testing.T) {
 	}
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(d.errOut.String())
 	if address == "" {
-		t.Fatalf("no address of a control plane: %s", d.errOut.String())
+		t.Fatalf("no address of a server: %s", d.errOut.String())
 	}
 	if c, err := net.Dial("tcp", address); err == nil {
 		c.Close()
-		t.Error("the control plane still runs")
+		t.Error("the server still runs")
 	}
 }
 
-// The whole story as JSON: each line has only the documented fields.
+// The whole story as JSON, on both servers: each line has only the documented fields.
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t, "--once", "-o", "json", "--pace", "100ms")
+	for _, args := range [][]string{nil, {"--real"}} {
+		t.Run(strings.Join(args, ""), func(t *testing.T) { t.Parallel(); once(t, args...) })
+	}
+}
+
+func once(t *testing.T, args ...string) {
+	d := startDemo(t, append(args, "--once", "-o", "json", "--pace", "100ms")...)
 	dec := json.NewDecoder(d.out)
 	dec.DisallowUnknownFields()
 	counts := map[demo.Kind]int{}
@@ -155,6 +165,12 @@ func TestDemoInterrupted(t *testing.T) {
 		if strings.Contains(d.errOut.String(), "flyball:") {
 			t.Errorf("it complains: %s", d.errOut.String())
 		}
+	})
+	t.Run("of a real control plane", func(t *testing.T) {
+		d := startDemo(t, "--real")
+		await(t, d.out, "visitor-02")
+		d.interrupt(t)
+		d.nothingLeft(t)
 	})
 	t.Run("in the second round", func(t *testing.T) {
 		d := startDemo(t, "--pace", "20ms")

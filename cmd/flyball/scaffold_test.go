@@ -34,6 +34,10 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rules, err := plane.BuildRules(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := scriptEnv(t)
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOFLAGS").Output()
 	if err != nil {
@@ -59,6 +63,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(plane.BinaryEnv, binary)
+			env.Setenv(plane.RulesEnv, rules)
 			env.Setenv("GOWORK", "off")
 			env.Setenv("CHECKOUT", checkout)
 			path(env)

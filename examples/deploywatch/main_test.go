@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/internal/livetest"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestMain(m *testing.M) { sampletest.Main(m, main) }
@@ -31,8 +31,8 @@ func TestBadSelector(t *testing.T) {
 
 // The program, by the rights of its manifest, tells of what is selected and of nothing else.
 func TestProgram(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	c := livetest.Client(t, p, client.Options{})
 	cmd := sampletest.Command(t, "--kubeconfig", sampletest.Kubeconfig(t, p, "manifests.yaml", ns, "deploywatch"), "--namespace", ns, "--selector", "app=web")
 	stdout, err := cmd.StdoutPipe()

@@ -18,8 +18,7 @@ import (
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestMain(m *testing.M) { sampletest.Main(m, main) }
@@ -55,15 +54,15 @@ func TestEntry(t *testing.T) {
 // stage is a namespace.
 type stage struct {
 	*testing.T
-	p  *plane.Plane
+	p  *servertest.Server
 	c  *client.Live
 	ns string
 }
 
 func setUp(t *testing.T) *stage {
 	t.Helper()
-	p := planetest.Shared(t)
-	return &stage{t, p, livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)}
+	p := servertest.Shared(t)
+	return &stage{t, p, livetest.Client(t, p, client.Options{}), servertest.Namespace(t, p)}
 }
 
 // run keeps journals as the account of the manifest until stop is called, or the test ends.

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 
 	"github.com/flyball-io/flyball/internal/livetest"
 )
@@ -29,8 +29,8 @@ func TestRefuses(t *testing.T) { sampletest.Refuses(t) }
 
 // The program scales until SIGTERM, in the one namespace.
 func TestProgram(t *testing.T) {
-	p := planetest.Shared(t)
-	c, ns := livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	c, ns := livetest.Client(t, p, client.Options{}), servertest.Namespace(t, p)
 	cmd := sampletest.Command(t, "--kubeconfig", p.KubeconfigPath(), "--namespaces", ns, "--log-format=json", "--update-interval", "1s")
 	var out bytes.Buffer
 	cmd.Stderr = &out
@@ -51,8 +51,8 @@ func TestProgram(t *testing.T) {
 
 // The rights in the manifest are enough.
 func TestRights(t *testing.T) {
-	p := planetest.Shared(t)
-	c, ns := livetest.Client(t, p, client.Options{}), planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	c, ns := livetest.Client(t, p, client.Options{}), servertest.Namespace(t, p)
 	var problems sampletest.Problems
 	o := flyball.Options{Name: "podscaler", Config: sampletest.Account(t, p, "manifests.yaml", ns, "podscaler"), Client: client.Options{Hook: problems.Hook}}
 	o.Cache.Namespaces = []string{ns}

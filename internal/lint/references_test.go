@@ -22,7 +22,7 @@ var (
 )
 
 // others are first words of code that look like packages of the core module, and are none.
-var others = []string{"mgr", "obj", "op", "p", "res", "t",
+var others = []string{"mgr", "obj", "op", "p", "res", "s", "t",
 	"apierrors", "errors", "field", "goleak", "metav1", "runtime", "testing", "unstructured"}
 
 // TestGuidesNameWhatExists looks up each exported name that the guides mention, and each name that

@@ -12,11 +12,16 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/manifest"
-	"github.com/flyball-io/flyball/test/plane"
 )
 
+// Server is an API server, such as a control plane or one in memory.
+type Server interface {
+	RESTConfig() *rest.Config
+	URL() string
+}
+
 // Client returns an administrator's client. It is closed at the end of the test.
-func Client(t testing.TB, p *plane.Plane, o client.Options) *client.Live {
+func Client(t testing.TB, p Server, o client.Options) *client.Live {
 	t.Helper()
 	c, err := client.New(p.RESTConfig(), o)
 	if err != nil {
@@ -27,7 +32,7 @@ func Client(t testing.TB, p *plane.Plane, o client.Options) *client.Live {
 }
 
 // Streams asks whether the server has streaming lists. They are off by default in some versions.
-func Streams(t testing.TB, p *plane.Plane) bool {
+func Streams(t testing.TB, p Server) bool {
 	t.Helper()
 	config, err := rest.TLSConfigFor(p.RESTConfig())
 	if err != nil {

@@ -158,7 +158,44 @@ func ofAllKinds() string {
 		if strings.HasPrefix(k.path, "~") || strings.Contains(k.path, "/NS/") {
 			namespace = `,"namespace":"shop"`
 		}
+		if kind == "LimitRange" {
+			namespace = `,"namespace":"default"` // there are no Pods that it would change
+		}
 		fmt.Fprintf(&all, "---\n"+`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x%d"%s},%s}`+"\n", apiVersion, kind, i, namespace, strings.ReplaceAll(k.rest, "NS", "shop"))
 	}
 	return all.String()
+}
+
+// With controllers, kubectl waits for what they do: rollouts, Pods that run, and what goes with its owner.
+func TestKubectlWithControllers(t *testing.T) {
+	kubectlIsHere(t)
+	s := apiserver.Start(t, apiserver.Options{Controllers: []string{"*"}})
+	_, files := commands(t, "bare.txt")
+	p := newPeople(t, s.Kubeconfig(), files)
+	for i, step := range []struct{ line, want string }{
+		{"kubectl create namespace shop", "created"},
+		{"kubectl apply -f web.yaml", "deployment.apps/web created"},
+		{"kubectl rollout status deployment web -n shop --timeout=30s", "successfully rolled out"},
+		{"kubectl get deployment web -n shop", "web 1/1 1 1"},
+		{"kubectl get pods -n shop", "1/1 Running 0"},
+		{"kubectl wait deployment web -n shop --for=condition=Available --timeout=30s", "condition met"},
+		{"kubectl set image deployment/web -n shop c=i:2", "image updated"},
+		{"kubectl rollout status deployment web -n shop --timeout=30s", "successfully rolled out"},
+		{"kubectl rollout history deployment web -n shop", "2 <none>"},
+		{"kubectl rollout undo deployment web -n shop", "rolled back"},
+		{"kubectl rollout status deployment web -n shop --timeout=30s", "successfully rolled out"},
+		{"kubectl get deployment web -n shop -o jsonpath='{.spec.template.spec.containers[0].image}'", "i"},
+		{"kubectl scale deployment web -n shop --replicas=3", "scaled"},
+		{"kubectl wait deployment web -n shop --for=jsonpath='{.status.readyReplicas}'=3 --timeout=30s", "condition met"},
+		{"kubectl logs -n shop deployment/web", "this API server is in memory, and there are no logs"},
+		{"kubectl top pods -n shop", "Metrics API not available"},
+		{"kubectl delete deployment web -n shop --cascade=foreground --timeout=30s", "deleted"},
+		{"kubectl get all -n shop", "No resources found"},
+		{"kubectl delete namespace shop --timeout=30s", "deleted"},
+	} {
+		p.do(step.line)
+		if got := p.text[i]; !strings.Contains(got, step.want) {
+			t.Errorf("%s\n%swant %q", step.line, got, step.want)
+		}
+	}
 }

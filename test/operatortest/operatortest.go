@@ -1,13 +1,14 @@
-// Package operatortest runs a whole operator in a test: on a real control plane, with its CRDs, its
-// webhooks and only its own permissions. [Start] installs the manifests, runs the operator until
-// the test ends, and returns it when it is ready:
+// Package operatortest runs a whole operator in a test: on an API server, with its CRDs, its webhooks and
+// only its own permissions. The server is one in memory, or a real control plane if the environment
+// variable FLYBALL_REAL is set; see package servertest. [Start] installs the manifests, runs the operator
+// until the test ends, and returns it when it is ready:
 //
 //	op := operatortest.Start(t, operatortest.Program{Config: "../config", Add: setup.Add})
 //	op.Samples(t)
 //	obj = operatortest.Await(t, op, obj, func(o *v1.Shop) bool { return o.Status.Ready })
 //
 //	config/crd/bases ──────────► CRDs ──────────┐
-//	config/rbac ───────────────► roles, bound ──┼──► control plane ◄── Operator.Client: the test, as administrator
+//	config/rbac ───────────────► roles, bound ──┼──► API server ◄───── Operator.Client: the test, as administrator
 //	config/webhook ────────────► webhooks ──────┘        ▲   │ webhook calls
 //	                                                     │   ▼
 //	                                                     │  Service: to replicas that are ready
@@ -45,8 +46,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/rbac"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // Bound is the timeout of every wait in this package. A condition that does not hold by then never
@@ -101,17 +101,17 @@ type Operator struct {
 	stop    func() error
 }
 
-// Start installs the operator's manifests, and runs the operator until the test ends. The control
-// plane is the one that all tests of the process share. The operator must end without an error. Two
+// Start installs the operator's manifests, and runs the operator until the test ends. The API
+// server is the one that all tests of the process share. The operator must end without an error. Two
 // operators of the same kinds must not run at the same time: the cluster can send a kind to one
 // webhook only.
 func Start(t testing.TB, p Program) *Operator {
 	t.Helper()
-	pl := planetest.Shared(t)
-	op := &Operator{Namespace: planetest.Namespace(t, pl), program: p}
+	server := servertest.Shared(t)
+	op := &Operator{Namespace: servertest.Namespace(t, server), program: p}
 	ctx, cancel := context.WithTimeout(t.Context(), Bound)
 	defer cancel()
-	if err := op.prepare(ctx, t, pl); err != nil {
+	if err := op.prepare(ctx, t, server); err != nil {
 		t.Fatalf("operatortest: %v", err)
 	}
 	op.run(t)
@@ -143,18 +143,18 @@ func (op *Operator) Restart(t testing.TB, down func()) {
 
 // prepare makes the managers and applies the manifests, except for the objects that make the API
 // server call the operator.
-func (op *Operator) prepare(ctx context.Context, t testing.TB, pl *plane.Plane) error {
+func (op *Operator) prepare(ctx context.Context, t testing.TB, server *servertest.Server) error {
 	o, err := op.options()
 	if err != nil {
 		return err
 	}
-	if op.Client, err = client.New(pl.RESTConfig(), client.Options{Scheme: o.Scheme}); err != nil {
+	if op.Client, err = client.New(server.RESTConfig(), client.Options{Scheme: o.Scheme}); err != nil {
 		return err
 	}
 	t.Cleanup(op.Client.Close)
 	rbac.RecordTest(t, &op.record)
 	user := "operatortest:" + op.Namespace
-	if op.Config, err = pl.UserConfig(user); err != nil {
+	if op.Config, err = server.UserConfig(user); err != nil {
 		return err
 	}
 	objs, err := op.read("crd/bases", "crd/external", "rbac", "webhook")

@@ -16,11 +16,11 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/leader"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/webhook"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // config returns the folder of a program that validates labelled ConfigMaps.
 func config(t *testing.T) string {

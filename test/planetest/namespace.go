@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/test/plane"
 )
 
 // namespaceBound is the timeout for operations that take milliseconds.
@@ -19,7 +19,7 @@ const namespaceBound = 5 * time.Minute
 
 // Namespace creates a namespace named after this test. It returns the name when Pods can be created
 // in it. The namespace is deleted at the end of the test, without waiting for its objects.
-func Namespace(t testing.TB, p *plane.Plane) string {
+func Namespace(t testing.TB, p interface{ RESTConfig() *rest.Config }) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), namespaceBound)
 	defer cancel()

@@ -24,8 +24,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 const asSample = "FLYBALL_SAMPLE"
@@ -40,7 +39,7 @@ func Main(m *testing.M, main func()) {
 		main()
 		os.Exit(0)
 	}
-	planetest.Main(m)
+	servertest.Main(m)
 }
 
 // Command is the sample with these arguments, in an environment without any configuration of a
@@ -98,7 +97,7 @@ func Stop(t testing.TB, cmd *exec.Cmd, sig syscall.Signal) {
 
 // Account creates what is in a manifest that is made for the namespace "default" in another one,
 // and returns the configuration of the service account that it grants rights to.
-func Account(t testing.TB, p *plane.Plane, manifest, namespace, name string) *rest.Config {
+func Account(t testing.TB, p *servertest.Server, manifest, namespace, name string) *rest.Config {
 	t.Helper()
 	create(t, p, manifest, namespace)
 	config, err := p.UserConfig("system:serviceaccount:"+namespace+":"+name, "system:serviceaccounts")
@@ -109,7 +108,7 @@ func Account(t testing.TB, p *plane.Plane, manifest, namespace, name string) *re
 }
 
 // Kubeconfig is [Account] as the name of a kubeconfig.
-func Kubeconfig(t testing.TB, p *plane.Plane, manifest, namespace, name string) string {
+func Kubeconfig(t testing.TB, p *servertest.Server, manifest, namespace, name string) string {
 	t.Helper()
 	create(t, p, manifest, namespace)
 	text, err := p.UserKubeconfig("system:serviceaccount:"+namespace+":"+name, "system:serviceaccounts")
@@ -123,7 +122,7 @@ func Kubeconfig(t testing.TB, p *plane.Plane, manifest, namespace, name string) 
 	return path
 }
 
-func create(t testing.TB, p *plane.Plane, manifest, namespace string) {
+func create(t testing.TB, p *servertest.Server, manifest, namespace string) {
 	t.Helper()
 	text, err := os.ReadFile(manifest)
 	if err != nil {

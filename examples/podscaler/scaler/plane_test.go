@@ -22,12 +22,12 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 
 	"github.com/flyball-io/flyball/internal/livetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 const bound = sampletest.Bound
 
@@ -108,8 +108,8 @@ func (w *writes) list() []string {
 // start runs podscaler in a namespace of its own until the test ends.
 func start(t *testing.T, interval time.Duration) *stage {
 	t.Helper()
-	p := planetest.Shared(t)
-	s := &stage{T: t, ns: planetest.Namespace(t, p), writes: newWrites(), done: make(chan controller.Reconciled, 1<<16)}
+	p := servertest.Shared(t)
+	s := &stage{T: t, ns: servertest.Namespace(t, p), writes: newWrites(), done: make(chan controller.Reconciled, 1<<16)}
 	s.c = livetest.Client(t, p, client.Options{})
 	cfg := p.RESTConfig()
 	cfg.Wrap(s.writes.wrap)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -31,11 +32,12 @@ type cluster struct {
 	client    *client.Live // of the story, not of podscaler
 	namespace string
 	progress  io.Writer
-	plane     *plane.Plane // nil: the cluster is the user's
-	made      bool         // this program made the namespace
+	plane     *plane.Plane      // nil: another cluster
+	memory    *apiserver.Server // nil: another cluster
+	made      bool              // this program made the namespace
 }
 
-// open starts a control plane, or connects to the user's cluster, and makes a namespace.
+// open starts a server or a control plane, or connects to the user's cluster, and makes a namespace.
 func open(ctx context.Context, o Options) (c *cluster, err error) {
 	c = &cluster{progress: o.Progress}
 	defer func() {
@@ -43,18 +45,26 @@ func open(ctx context.Context, o Options) (c *cluster, err error) {
 			err = errors.Join(err, c.close(ctx))
 		}
 	}()
-	if o.Kubeconfig != "" {
+	begun := time.Now()
+	switch {
+	case o.Kubeconfig != "":
 		if c.config, err = client.Config(client.ConfigOptions{Kubeconfig: o.Kubeconfig}); err != nil {
 			return c, err
 		}
-	} else {
+	case o.Real:
 		fmt.Fprintln(o.Progress, "controlplane: starting etcd, Kubernetes and kwok on this machine")
-		begun := time.Now()
 		if c.plane, err = plane.Start(ctx, plane.Options{Progress: o.Progress}); err != nil {
 			return c, err
 		}
 		fmt.Fprintf(o.Progress, "controlplane: ready after %.1fs at %s\n", time.Since(begun).Seconds(), c.plane.URL())
 		c.config = c.plane.RESTConfig()
+	default:
+		fmt.Fprintln(o.Progress, "apiserver: starting an API server in memory on this machine")
+		if c.memory, err = apiserver.New(ctx, apiserver.Options{Controllers: []string{"*"}, Progress: o.Progress}); err != nil {
+			return c, err
+		}
+		fmt.Fprintf(o.Progress, "apiserver: ready after %.1fs at %s\n", time.Since(begun).Seconds(), c.memory.URL())
+		c.config = c.memory.RESTConfig()
 	}
 	if c.client, err = client.New(c.config, client.Options{FieldOwner: "flyball-demo"}); err != nil {
 		return c, err
@@ -103,19 +113,21 @@ func (c *cluster) watch(ctx context.Context) error {
 	}
 }
 
-// close removes everything that was made: the whole control plane, or the namespace in the user's
-// cluster.
+// close removes everything that was made: the whole server or control plane, or the namespace in the
+// user's cluster.
 func (c *cluster) close(ctx context.Context) error {
+	if c.client != nil {
+		defer c.client.Close()
+	}
 	var err error
 	switch {
 	case c.plane != nil:
 		c.plane.Kill() // its data is not needed any more
 		err = c.plane.Close()
+	case c.memory != nil:
+		err = c.memory.Close()
 	case c.made:
 		err = c.remove(ctx)
-	}
-	if c.client != nil {
-		c.client.Close()
 	}
 	return err
 }

@@ -1,4 +1,5 @@
-// Package demo is the demonstration: podscaler on a real cluster, with a story around it.
+// Package demo is the demonstration: podscaler on an API server in memory or a real cluster, with a story
+// around it.
 //
 //	story ──── creates, changes, deletes ────► cluster ──── watches ────► podscaler
 //	  ▲                                           ▲                       │ │ │
@@ -25,9 +26,10 @@ const name = "podscaler"
 
 // Options configures the demonstration.
 type Options struct {
-	// Kubeconfig is that of the cluster to use. Empty means a new control plane, which ends with
-	// the demonstration.
+	// Kubeconfig is that of the cluster to use. Empty means a new one, which ends with the demonstration.
 	Kubeconfig string
+	// Real makes the new one a real control plane. Otherwise it is an API server in memory, with controllers.
+	Real bool
 	// Once runs the story once. Otherwise it is repeated until ctx ends.
 	Once bool
 	// Pace is the time between two Pods. Other pauses are proportional to it. It must be positive.
@@ -38,7 +40,7 @@ type Options struct {
 	JSON bool
 	// Colour uses colours, for a terminal.
 	Colour bool
-	// Out receives the lines, and Progress the progress of the control plane's start.
+	// Out receives the lines, and Progress the progress of the start.
 	Out, Progress io.Writer
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GOWORK", "off"); err != nil {
 		panic(err)
 	}
-	planetest.Main(m)
+	servertest.Main(m)
 }
 
 // newProject writes archives as a module with the dependencies of this one.

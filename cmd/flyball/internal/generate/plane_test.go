@@ -10,13 +10,13 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // TestAccepted applies all generated objects to a real API server. The server accepts every object,
 // and serves the kinds.
 func TestAccepted(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
 	dir := newProject(t, "shop.txtar")
 	edit(t, dir, "internal/controller/order.go", ",namespace=shop", ",namespace=default")

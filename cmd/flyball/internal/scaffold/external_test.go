@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // The plural and the scope of each kind of Kubernetes are those that a control plane serves.
 func TestBuiltinKinds(t *testing.T) {
-	c, err := client.New(planetest.Shared(t).RESTConfig(), client.Options{})
+	c, err := client.New(servertest.Shared(t).RESTConfig(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

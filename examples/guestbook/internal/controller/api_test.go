@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/operatortest"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 
 	webappv1 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"
 	webappv2 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v2"
@@ -196,7 +196,7 @@ func testDocs(t *testing.T) {
 // fetch reads a path of the API server as the administrator.
 func fetch(t *testing.T, path, accept string) []byte {
 	t.Helper()
-	cfg := planetest.Shared(t).RESTConfig()
+	cfg := servertest.Shared(t).RESTConfig()
 	c, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/test/operatortest"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 
 	"github.com/flyball-io/flyball/examples/guestbook/internal/setup"
 )
@@ -66,7 +66,7 @@ func (r *replicas) run(t *testing.T, op *operatortest.Operator, n int) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(func() { cancel(); r.wg.Wait() })
-	kubeconfig := planetest.Shared(t).KubeconfigPath()
+	kubeconfig := servertest.Shared(t).KubeconfigPath()
 	for range n {
 		r.wg.Go(func() {
 			for ctx.Err() == nil {

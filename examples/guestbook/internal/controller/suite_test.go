@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/test/operatortest"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 
 	webappv1 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"
 	"github.com/flyball-io/flyball/examples/guestbook/internal/setup"
@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	planetest.Main(m)
+	servertest.Main(m)
 }
 
-// start runs the whole program on a control plane of the tests, with the permissions that
+// start runs the whole program on the API server of the tests, with the permissions that
 // config/rbac gives it, until the test ends. What it returns may do everything.
 func start(t *testing.T, changes ...func(*flyball.Options)) *operatortest.Operator {
 	t.Helper()
