@@ -81,6 +81,10 @@ func (s *session) do(method, path, body string, header ...string) answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if resp.StatusCode == http.StatusConflict {
+		// The real server warns of an apply that it has tried on what its cache has, and not of one that it refuses.
+		resp.Header.Del("Warning")
+	}
 	head := fmt.Sprintf("%s %s: %d %s", method, s.hide(path), resp.StatusCode, s.headers(resp.Header))
 	text = s.json(text, resp.Header.Get("Content-Type"))
 	var a answer

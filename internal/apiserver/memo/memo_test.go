@@ -44,6 +44,19 @@ func counted(ask Ask) (Ask, *int) {
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
+// A name that is no value, since it stands elsewhere, may be the shape of one that is.
+func TestNamesLikeShapes(t *testing.T) {
+	over := New(1 << 20).Over(honest)
+	for i, name := range []string{"a", "a", "a", "x", "x", "x", "a"} { // an a is in "metadata"
+		req := question(name, uint64(100+i), noon.Add(time.Duration(i)*time.Hour))
+		got, err := over(req)
+		want, wantErr := honest(req)
+		if err != nil || wantErr != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v %v, want %+v", name, got, err, want)
+		}
+	}
+}
+
 // The third question of a form is answered without rules, as rules would.
 func TestFormsAreRemembered(t *testing.T) {
 	ask, asked := counted(honest)
