@@ -1,6 +1,9 @@
 package apiserver_test
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 const (
 	statefulSets = "/apis/apps/v1/namespaces/NS/statefulsets"
@@ -26,24 +29,20 @@ var applicationCases = []controlledCase{
 		s.awaitCount(volumesPath, `"phase":"Available"`, 2)
 		s.send("POST", s.path(statefulSets), s.path(`{"metadata":{"name":"db","annotations":{"x":"y"}},"spec":{"serviceName":"db","replicas":2,"selector":{"matchLabels":{"app":"web"}},`+podTemplate+`,
 			"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"storageClassName":"NS","accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}]}}`))
-		s.await(statefulSets, `"availableReplicas":2`)
-		s.await(statefulSets, `"currentReplicas":2`)
+		s.awaitAll(statefulSets, `"availableReplicas":2`, `"currentReplicas":2`)
 	}, []string{statefulSets, "~/pods", "~/persistentvolumeclaims", revisions, volumesPath}},
 	{"statefulset rollout", func(s *session) {
 		s.send("POST", s.path(statefulSets), `{"metadata":{"name":"db"},"spec":{"podManagementPolicy":"Parallel","replicas":3,"revisionHistoryLimit":1,"selector":{"matchLabels":{"app":"web"}},`+podTemplate+`}}`)
 		s.await(statefulSets, `"availableReplicas":3`)
-		for _, image := range []string{"two", "three", "i", "three"} {
+		for i, image := range []string{"two", "three", "i", "three"} {
 			s.send("PATCH", s.path(statefulSets+"/db"), `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"`+image+`"}]}}}}`, "Content-Type", strategic)
 			s.awaitCount("~/pods", `"image":"`+image+`","resources"`, 3)
-			s.await(statefulSets, `"updatedReplicas":3`)
-			s.await(statefulSets, `"currentReplicas":3`)
-			s.await(statefulSets, `"availableReplicas":3`)
+			s.awaitAll(statefulSets, fmt.Sprintf(`"observedGeneration":%d,`, i+2), `"updatedReplicas":3`, `"currentReplicas":3`, `"availableReplicas":3`)
+			s.awaitCount(revisions, `"ownerReferences"`, 2) // the history is as short as it shall be
 		}
 		s.send("PATCH", s.path(statefulSets+"/db"), `{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":2}},"template":{"spec":{"containers":[{"name":"c","image":"four"}]}}}}`, "Content-Type", strategic)
 		s.awaitCount("~/pods", `"image":"four","resources"`, 1)
-		s.await(statefulSets, `"observedGeneration":6`)
-		s.await(statefulSets, `"availableReplicas":3`)
-		s.await(statefulSets, `"updatedReplicas":1`)
+		s.awaitAll(statefulSets, `"observedGeneration":6,`, `"availableReplicas":3`, `"updatedReplicas":1`)
 		s.send("PATCH", s.path(statefulSets+"/db"), `{"spec":{"replicas":1}}`, "Content-Type", mergePatch)
 		s.awaitCount("~/pods", `"ownerReferences"`, 1)
 		s.await(statefulSets, `"availableReplicas":1`)
@@ -63,11 +62,10 @@ var applicationCases = []controlledCase{
 		s.await(daemonSets, `"numberAvailable":1`)
 		s.send("POST", s.path(daemonSets), `{"metadata":{"name":"none"},"spec":{"selector":{"matchLabels":{"app":"none"}},"template":{"metadata":{"labels":{"app":"none"}},"spec":{"nodeSelector":{"a":"b"},"containers":[{"name":"c","image":"i"}]}}}}`)
 		s.await(daemonSets+"/none", `"observedGeneration":1`)
-		for _, image := range []string{"two", "i"} {
+		for i, image := range []string{"two", "i"} {
 			s.send("PATCH", s.path(daemonSets+"/agent"), `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"`+image+`"}]}}}}`, "Content-Type", strategic)
 			s.awaitCount("~/pods", `"image":"`+image+`","resources"`, 1)
-			s.await(daemonSets, `"updatedNumberScheduled":1`)
-			s.await(daemonSets, `"numberAvailable":1`)
+			s.awaitAll(daemonSets+"/agent", fmt.Sprintf(`"observedGeneration":%d,`, i+2), `"updatedNumberScheduled":1`, `"numberAvailable":1`)
 		}
 	}, []string{daemonSets, "~/pods", revisions}},
 	{"job", func(s *session) {
@@ -80,10 +78,10 @@ var applicationCases = []controlledCase{
 		s.send("POST", s.path(jobs), `{"metadata":{"name":"gone"},"spec":{"ttlSecondsAfterFinished":0,`+jobPod+`}}`)
 		s.await(jobs+"/resumed", `"type":"Suspended"`)
 		s.send("PATCH", s.path(jobs+"/resumed"), `{"spec":{"suspend":false}}`, "Content-Type", mergePatch)
-		s.awaitCount(jobs, `"type":"Complete"`, 5)
-		s.await(jobs+"/suspended", `"type":"Suspended"`)
 		s.awaitCount(jobs, `"name":"gone"`, 0)
 		s.awaitCount("~/pods", `"job-name":"gone"`, 0)
+		s.awaitCount(jobs, `"type":"Complete"`, 5) // those of the others
+		s.await(jobs+"/suspended", `"type":"Suspended"`)
 	}, []string{jobs, "~/pods"}},
 	{"job failure", func(s *session) {
 		stuck := `"template":{"spec":{"restartPolicy":"Never","nodeSelector":{"a":"b"},"containers":[{"name":"c","image":"i"}]}}`
@@ -165,19 +163,21 @@ var applicationCases = []controlledCase{
 	}, []string{quotas}},
 	{"volumes", func(s *session) {
 		volume := func(name, spec string) {
-			s.send("POST", "/api/v1/persistentvolumes", s.path(`{"metadata":{"name":"NS-`+name+`","labels":{"case":"NS"}},"spec":{"storageClassName":"NS",`+spec+`"capacity":{"storage":"2Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}}`))
+			s.send("POST", "/api/v1/persistentvolumes", s.path(`{"metadata":{"name":"NS-`+name+`","labels":{"case":"NS"}},"spec":{`+spec+`"capacity":{"storage":"2Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/a"}}}`))
 		}
 		claim := func(name, spec string) {
 			s.send("POST", s.path("~/persistentvolumeclaims"), s.path(`{"metadata":{"name":"`+name+`"},"spec":{"accessModes":["ReadWriteOnce"],`+spec+`"resources":{"requests":{"storage":"1Gi"}}}}`))
 		}
-		volume("a", "")
-		volume("b", `"claimRef":{"namespace":"NS","name":"reserved"},`)
-		s.awaitCount(volumesPath, `"phase":"Available"`, 2)
+		volume("a", `"storageClassName":"NS",`)
+		volume("b", `"storageClassName":"NS","claimRef":{"namespace":"NS","name":"reserved"},`)
+		volume("c", "")
+		s.awaitCount(volumesPath, `"phase":"Available"`, 3)
 		claim("reserved", `"storageClassName":"NS",`)
-		claim("asked", s.path(`"storageClassName":"NS","volumeName":"NS-a",`))
+		claim("asked", `"storageClassName":"NS","volumeName":"NS-a",`)
+		claim("none", "") // there is no class by default: it gets the volume that has none
+		s.awaitCount("~/persistentvolumeclaims", `"phase":"Bound"`, 3)
 		claim("open", `"storageClassName":"NS",`)
-		claim("none", "")
-		s.awaitCount("~/persistentvolumeclaims", `"phase":"Bound"`, 2)
+		s.awaitCount("~/persistentvolumeclaims", `"phase":"Pending"`, 1)
 		s.send("DELETE", s.path("~/persistentvolumeclaims/asked"), "")
 		s.awaitCount("~/persistentvolumeclaims", `"name":"asked"`, 0)
 		s.await(s.path("/api/v1/persistentvolumes/NS-a"), `"phase":"Released"`)

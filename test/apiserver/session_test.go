@@ -154,7 +154,7 @@ func (s *session) await(path, text string) {
 // until waits until something is so.
 func (s *session) until(what string, so func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(15 * time.Second); !so(); time.Sleep(20 * time.Millisecond) { // nothing announces what a server knows
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) { // nothing announces what a server knows
 		if time.Now().After(end) {
 			s.t.Fatalf("it never came to this: %s", what)
 		}
@@ -278,6 +278,7 @@ func (s *session) hide(text string) string {
 	if s.verbatim {
 		return text
 	}
+	text = timestamp.ReplaceAllString(text, "TIME") // first: the digits of a name or a uid may be in it
 	for name, short := range s.names {
 		text = strings.ReplaceAll(text, name, short)
 	}
@@ -286,7 +287,6 @@ func (s *session) hide(text string) string {
 	}
 	text = anyUUID.ReplaceAllString(text, "UUID")
 	text = suffix.ReplaceAllString(text, "${1}?????")
-	text = timestamp.ReplaceAllString(text, "TIME")
 	text = fingers.ReplaceAllString(text, "X509SHA256=")
 	text = program.ReplaceAllString(text, "kube-apiserver")
 	text = cells.ReplaceAllString(text, `"a cell"`)

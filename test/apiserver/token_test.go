@@ -34,13 +34,16 @@ func (s *session) tokenFor(account, metadata, spec string) string {
 	var c struct {
 		Exp, Iat, Nbf int64
 		Jti           string
+		Kubernetes    struct{ WarnAfter int64 } `json:"kubernetes.io"`
 	}
 	if err := json.Unmarshal(claims, &c); err != nil {
 		s.t.Fatal(err)
 	}
 	s.names[c.Jti], s.names[made.Status.Token] = "a JTI", "a token"
-	for _, at := range []int64{c.Exp, c.Nbf} {
-		s.names[fmt.Sprint(at)] = fmt.Sprintf("%d s after its begin", at-c.Iat)
+	for _, at := range []int64{c.Exp, c.Nbf, c.Kubernetes.WarnAfter} {
+		if at != 0 {
+			s.names[fmt.Sprint(at)] = fmt.Sprintf("%d s after its begin", at-c.Iat)
+		}
 	}
 	if c.Iat != c.Nbf {
 		s.t.Errorf("iat %d, nbf %d", c.Iat, c.Nbf)
