@@ -125,8 +125,19 @@ func (e *events) next(n int) {
 	}
 }
 
-// read returns the next event as JSON.
+// read returns the next event as JSON, but for bookmarks of a clock.
 func (e *events) read() ([]byte, error) {
+	for {
+		text, err := e.frame()
+		if err == nil && bytes.Contains(text, []byte(`"BOOKMARK"`)) && !bytes.Contains(text, []byte("initial-events-end")) {
+			continue
+		}
+		return text, err
+	}
+}
+
+// frame returns the next event as JSON.
+func (e *events) frame() ([]byte, error) {
 	if !e.protobuf {
 		return e.r.ReadBytes('\n')
 	}
@@ -158,9 +169,6 @@ func (e *events) all() {
 		if err != nil {
 			e.s.note("the watch ended: %v", err)
 			return
-		}
-		if bytes.Contains(text, []byte(`"BOOKMARK"`)) && !bytes.Contains(text, []byte("initial-events-end")) {
-			continue // that of a clock
 		}
 		e.s.note("event\n%s", e.s.normal(text))
 	}

@@ -191,6 +191,9 @@ func (s *session) walk(v any) {
 			s.walk(x)
 		}
 	case map[string]any:
+		if text, ok := v["message"].(string); ok && strings.HasPrefix(text, "failed to create typed patch object") {
+			v["message"], _, _ = strings.Cut(text, "):") // which errors follow depends on the order of a map, on both servers
+		}
 		if text, ok := v["resourceVersion"].(string); ok {
 			if _, object := v["uid"]; object && !s.loose {
 				v["resourceVersion"] = "version " + ordinal(&s.versions, text)
