@@ -236,10 +236,11 @@ func TestTokensComeFromTheSeed(t *testing.T) {
 		}
 		return token(t, s, account) + string(s.Kubeconfig()[bytes.Index(s.Kubeconfig(), []byte("client-certificate-data")):])
 	}
-	if of("a") != of("a") {
+	a, again := of("a"), of("a")
+	if a != again {
 		t.Error("one seed gives two tokens")
 	}
-	if of("a") == of("b") {
+	if a == of("b") {
 		t.Error("two seeds give one token")
 	}
 }
