@@ -69,7 +69,7 @@ func (p *people) do(line string) {
 var (
 	serverURL   = regexp.MustCompile(`https?://127\.0\.0\.1:\d+`)
 	uidText     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	ageText     = regexp.MustCompile(`\b\d+(\.\d+)?m?s\b|<unknown>`)
+	ageText     = regexp.MustCompile(`\b([2-9]m)?\d+(\.\d+)?m?s\b|\b[2-9]m\b|<unknown>`)
 	dateText    = regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`)
 	nameEnd     = regexp.MustCompile(`-[a-f0-9]{8,10}-[a-z0-9]{5}\b`)
 	columnSpace = regexp.MustCompile(`(?m)[ \t]+`)
