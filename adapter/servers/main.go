@@ -98,7 +98,7 @@ func withControlPlane(ctx context.Context, patterns []string) ([]string, error) 
 }
 
 func startsOne(path string) bool {
-	return slices.Contains([]string{"test/plane", "test/planetest", "test/operatortest"}, strings.TrimPrefix(path, "github.com/flyball-io/flyball/"))
+	return slices.Contains([]string{"test/plane", "test/planetest", "test/servertest", "test/operatortest"}, strings.TrimPrefix(path, "github.com/flyball-io/flyball/"))
 }
 
 // server is one version of Kubernetes and what became of the tests.
