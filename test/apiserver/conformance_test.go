@@ -50,12 +50,19 @@ type server interface {
 	UserConfig(user string, groups ...string) (*rest.Config, error)
 }
 
+// repeats is how often a case that differs is run again, in another namespace. The real server reads caches that may be
+// late, above all on a busy machine, and what it then answers is chance. This one has none: a defect differs each time.
+const repeats = 2
+
+// apart is how far the numbers of the same case are apart.
+const apart = 3000
+
 // compareAll runs each case against both servers: those alone first, each when no other one runs.
 func compareAll(t *testing.T, alone, together []conformanceCase, real, memory server) {
 	servers := [2]server{real, memory}
 	clients := [2]*http.Client{httpClient(t, real.RESTConfig()), httpClient(t, memory.RESTConfig())}
 	var answers atomic.Int64
-	compare := func(t *testing.T, n int, c conformanceCase) {
+	talk := func(t *testing.T, n int, c conformanceCase) (differ []string) {
 		var out [2][]string
 		for i, on := range servers {
 			s := &session{t: t, client: clients[i], on: on, url: on.URL(), real: i == 0, ns: fmt.Sprintf("c-%d", n), names: map[string]string{}}
@@ -69,13 +76,24 @@ func compareAll(t *testing.T, alone, together []conformanceCase, real, memory se
 			t.Error("the case asks nothing")
 		}
 		if len(want) != len(got) {
-			t.Errorf("got %d answers, want %d", len(got), len(want))
+			differ = append(differ, fmt.Sprintf("got %d answers, want %d", len(got), len(want)))
 		}
 		for i := range min(len(want), len(got)) {
 			if d := cmp.Diff(strings.Split(want[i], "\n"), strings.Split(got[i], "\n")); d != "" {
 				head, _, _ := strings.Cut(want[i], "\n")
-				t.Errorf("answer %d: %s (-real +memory):\n%s", i, head, d)
+				differ = append(differ, fmt.Sprintf("answer %d: %s (-real +memory):\n%s", i, head, d))
 			}
+		}
+		return differ
+	}
+	compare := func(t *testing.T, n int, c conformanceCase) {
+		differ := talk(t, n, c)
+		for again := 1; len(differ) > 0 && again <= repeats; again++ {
+			t.Logf("once more, since they differ:\n%s", strings.Join(differ, "\n"))
+			differ = talk(t, n+again*apart, c)
+		}
+		for _, d := range differ {
+			t.Error(d)
 		}
 	}
 	for n, c := range alone {
