@@ -26,6 +26,9 @@ func answer(req *rules.Request) (*rules.Answer, error) {
 		return nil, err
 	}
 	key := keyOf(u.Path)
+	if req.Bookmark != nil {
+		return bookmark(req)
+	}
 	if req.Method == http.MethodGet && u.Query().Has("under") {
 		switch match := metav1.ResourceVersionMatch(u.Query().Get("resourceVersionMatch")); match {
 		case "", metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan:
@@ -67,6 +70,19 @@ func answer(req *rules.Request) (*rules.Answer, error) {
 		return change(req, rules.Write{Key: key}, req.Body)
 	}
 	return put(req, key, old)
+}
+
+// bookmark is the object of a bookmark: a Pod with a version, and whether it ends the initial events.
+func bookmark(req *rules.Request) (*rules.Answer, error) {
+	pod := &example.Pod{}
+	if req.Bookmark.Initial {
+		pod.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	if err := (storage.APIObjectVersioner{}).UpdateObject(pod, req.Version); err != nil {
+		return nil, err
+	}
+	text, err := runtime.Encode(codec, pod)
+	return &rules.Answer{Code: http.StatusOK, Body: bytes.TrimSpace(text)}, err
 }
 
 // keyOf is the key that the core has for an object.

@@ -87,10 +87,10 @@ func event(of *core.Watch, view core.View, e core.Event) watch.Event {
 	if e.Type == core.Failure {
 		return watch.Event{Type: watch.Error, Object: e.Status}
 	}
-	text, _, err := of.Encode(view, time.Now(), e)
+	answer, err := of.Encode(view, time.Now(), e, nil)
 	var obj runtime.Object = &example.Pod{}
 	if err == nil {
-		err = decode(text, obj)
+		err = decode(answer.Body, obj)
 	}
 	if err != nil {
 		panic(fmt.Errorf("the object of an event: %w", err))
