@@ -142,7 +142,7 @@ type View struct {
 // Now returns the present version of the state.
 func (s *State) Now() View {
 	v := s.View
-	v.objects = s.objects.Copy()
+	v.objects = fork(s.objects)
 	v.log = slices.Clip(v.log)
 	return v
 }
@@ -159,7 +159,7 @@ func (s *State) Snapshot() *Snapshot { return &Snapshot{view: s.Now(), made: map
 // Restore makes the state what it was. Watches that have seen more are void.
 func (s *State) Restore(snap *Snapshot) {
 	s.View, s.made = snap.view, maps.Clone(snap.made)
-	s.objects = snap.view.objects.Copy()
+	s.objects = fork(snap.view.objects)
 	s.memory = &memory{} // versions have another meaning
 }
 

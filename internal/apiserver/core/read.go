@@ -287,7 +287,7 @@ func (v View) page(l *rules.List) (page, error) {
 // at returns an older version. The log has all changes since.
 func (v View) at(version uint64) View {
 	v.rbac = false // who may see it has been decided at the present version
-	v.objects = v.objects.Copy()
+	v.objects = fork(v.objects)
 	for i := len(v.log) - 1; i >= 0 && v.log[i].Version > version; i-- {
 		c := v.log[i]
 		if c.Old == nil {
