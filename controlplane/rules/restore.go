@@ -38,14 +38,5 @@ func (s *slot) restore(c *call, key string, out runtime.Object) error {
 	if version == 0 {
 		return errNoVersion
 	}
-	labels, fields, err := s.attrs(out)
-	if err != nil {
-		return err
-	}
-	w := Write{Key: key, Version: version, Object: text, Labels: labels, Fields: fields}
-	if w.Shown, err = s.shown(out, text); err != nil {
-		return err
-	}
-	c.put(w)
-	return nil
+	return s.keep(c, key, out, version, text)
 }

@@ -123,12 +123,17 @@ func (s *slot) write(c *call, key string, obj, old runtime.Object, was []byte, o
 	if err := s.decode(text, out); err != nil {
 		return err
 	}
-	labels, fields, err := s.attrs(out)
+	return s.keep(c, key, out, version, text)
+}
+
+// keep records the write of an object that was read from its stored text.
+func (s *slot) keep(c *call, key string, obj runtime.Object, version uint64, text []byte) error {
+	labels, fields, err := s.attrs(obj)
 	if err != nil {
 		return err
 	}
 	w := Write{Key: key, Version: version, Object: text, Labels: labels, Fields: fields}
-	if w.Shown, err = s.shown(out, text); err != nil {
+	if w.Shown, err = s.shown(obj, text); err != nil {
 		return err
 	}
 	c.put(w)
