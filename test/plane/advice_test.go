@@ -46,7 +46,7 @@ func TestAdvice(t *testing.T) {
 	for text, want := range map[string]string{
 		"write /tmp/x: no space left on device":      "the disk is full",
 		"dial tcp: lookup example.com: no such host": "GOPROXY",
-		"open /home/x: read-only file system": "GOCACHE",
+		"open /home/x: read-only file system":        "GOCACHE",
 		"./main.go:1: undefined: x":                  "",
 	} {
 		err := rulesProgram.advised(errors.New("exit status 1"), "\n\t"+text)
