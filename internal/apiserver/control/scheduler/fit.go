@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 // usage is what Pods take of a Node: in thousandths of a CPU, in bytes, or in whole things.
@@ -70,13 +70,11 @@ func usageOf(p *corev1.Pod) usage {
 // the other Pods there.
 func misfit(p *corev1.Pod, n *corev1.Node, u usage, used *usage) (why []string, resolvable bool) {
 	switch {
-	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
+	case n.Spec.Unschedulable && !bears(p, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
 		return []string{"node(s) were unschedulable"}, false
-	case slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(p, t)
-	}):
+	case !pod.Tolerates(p.Spec.Tolerations, n, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute):
 		return []string{"node(s) had untolerated taint(s)"}, false
-	case !selects(p, n):
+	case !pod.MatchesNode(&p.Spec, n):
 		return []string{"node(s) didn't match Pod's node affinity/selector"}, false
 	}
 	resolvable = true
@@ -94,40 +92,7 @@ func misfit(p *corev1.Pod, n *corev1.Node, u usage, used *usage) (why []string, 
 	return why, resolvable
 }
 
-func tolerates(p *corev1.Pod, t corev1.Taint) bool {
-	return slices.ContainsFunc(p.Spec.Tolerations, func(x corev1.Toleration) bool {
-		return (x.Effect == "" || x.Effect == t.Effect) && (x.Key == "" || x.Key == t.Key) && (x.Operator == corev1.TolerationOpExists || x.Key != "" && x.Value == t.Value)
-	})
-}
-
-// selects reports whether the node selector and the required node affinity of a Pod select a Node.
-func selects(p *corev1.Pod, n *corev1.Node) bool {
-	if !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(n.Labels)) {
-		return false
-	}
-	a := p.Spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return true
-	}
-	return slices.ContainsFunc(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
-		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
-			return false
-		}
-		return matches(t.MatchExpressions, n.Labels) && matches(t.MatchFields, map[string]string{"metadata.name": n.Name})
-	})
-}
-
-var operators = map[corev1.NodeSelectorOperator]selection.Operator{
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
-	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
-}
-
-func matches(all []corev1.NodeSelectorRequirement, set labels.Set) bool {
-	for _, x := range all {
-		r, err := labels.NewRequirement(x.Key, operators[x.Operator], x.Values)
-		if err != nil || !r.Matches(set) {
-			return false
-		}
-	}
-	return true
+// bears reports whether a Pod tolerates a taint.
+func bears(p *corev1.Pod, t corev1.Taint) bool {
+	return slices.ContainsFunc(p.Spec.Tolerations, func(x corev1.Toleration) bool { return pod.Bears(x, t) })
 }

@@ -156,10 +156,10 @@ func (d *daemonSet) shouldRun(node *corev1.Node) (run, stay bool) {
 	spec := d.Set.Spec.Template.Spec.DeepCopy()
 	tolerate(spec)
 	switch {
-	case spec.NodeName != "" && spec.NodeName != node.Name, !nodeMatches(spec, node):
+	case spec.NodeName != "" && spec.NodeName != node.Name, !pod.MatchesNode(spec, node):
 		return false, false
-	case !tolerates(spec.Tolerations, node, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule):
-		return false, tolerates(spec.Tolerations, node, corev1.TaintEffectNoExecute)
+	case !pod.Tolerates(spec.Tolerations, node, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule):
+		return false, pod.Tolerates(spec.Tolerations, node, corev1.TaintEffectNoExecute)
 	}
 	return true, true
 }

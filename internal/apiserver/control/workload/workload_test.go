@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -188,14 +189,14 @@ func TestNodeMatches(t *testing.T) {
 		if strings.HasPrefix(c.spec, "[") {
 			c.spec = `{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":` + c.spec + `}}}}`
 		}
-		if got := nodeMatches(parse[corev1.PodSpec](t, c.spec), node); got != c.want {
+		if got := pod.MatchesNode(parse[corev1.PodSpec](t, c.spec), node); got != c.want {
 			t.Errorf("%s: %t", c.spec, got)
 		}
 	}
 	for toleration, want := range map[string]bool{
 		`{"key":"k","value":"v"}`: true, `{"key":"k","value":"w"}`: false, `{"operator":"Exists"}`: true, `{"key":"k","operator":"Exists","effect":"NoExecute"}`: false,
 	} {
-		if got := tolerates([]corev1.Toleration{*parse[corev1.Toleration](t, toleration)}, node, corev1.TaintEffectNoSchedule); got != want {
+		if got := pod.Tolerates([]corev1.Toleration{*parse[corev1.Toleration](t, toleration)}, node, corev1.TaintEffectNoSchedule); got != want {
 			t.Errorf("%s: %t", toleration, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package workload
+package pod
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nodeMatches reports whether the node is one that the pod's node selector and required node affinity allow.
-func nodeMatches(spec *corev1.PodSpec, node *corev1.Node) bool {
+// MatchesNode reports whether the node is one that the pod's node selector and required node affinity allow.
+func MatchesNode(spec *corev1.PodSpec, node *corev1.Node) bool {
 	for k, v := range spec.NodeSelector {
 		if got, ok := node.Labels[k]; !ok || got != v {
 			return false
@@ -53,15 +53,15 @@ func requirementMatches(r corev1.NodeSelectorRequirement, values map[string]stri
 	return false
 }
 
-// tolerates reports whether the tolerations bear all taints of the node that have one of the effects.
-func tolerates(tolerations []corev1.Toleration, node *corev1.Node, effects ...corev1.TaintEffect) bool {
+// Tolerates reports whether the tolerations bear all taints of the node that have one of the effects.
+func Tolerates(tolerations []corev1.Toleration, node *corev1.Node, effects ...corev1.TaintEffect) bool {
 	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return slices.Contains(effects, t.Effect) && !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return bears(x, t) })
+		return slices.Contains(effects, t.Effect) && !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return Bears(x, t) })
 	})
 }
 
-// bears reports whether a toleration is for a taint.
-func bears(x corev1.Toleration, t corev1.Taint) bool {
+// Bears reports whether a toleration is for a taint.
+func Bears(x corev1.Toleration, t corev1.Taint) bool {
 	if x.Effect != "" && x.Effect != t.Effect || x.Key != "" && x.Key != t.Key {
 		return false
 	}
