@@ -166,8 +166,8 @@ func (a *api) answer(req *Request) *Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	body := c.hooks.settle(w.body.Bytes())
-	if w.code == http.StatusUnprocessableEntity && w.header.Get("Content-Type") == runtime.ContentTypeJSON && !a.builtin[groupOf(r.URL.Path)] {
-		body = inOrder(body)
+	if w.code == http.StatusUnprocessableEntity {
+		body = inOrder(body, w.header.Get("Content-Type"), !a.builtin[groupOf(r.URL.Path)])
 	}
 	if w.code == 0 && len(body) == 0 && strings.HasPrefix(r.URL.Path, openAPIPath) { // there is no such document
 		w.code, w.header = http.StatusNotFound, http.Header{}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
@@ -290,36 +289,4 @@ func customVersion(defined []*definition, group, version string) ([]apidiscovery
 		resources = append(resources, r)
 	}
 	return resources, plain
-}
-
-// inOrder sorts the errors of an answer about a custom resource by their fields. The real handlers find them in
-// the order of a map, which is another one each time.
-func inOrder(body []byte) []byte {
-	var s metav1.Status
-	if err := json.Unmarshal(body, &s); err != nil || s.Reason != metav1.StatusReasonInvalid || s.Details == nil || len(s.Details.Causes) < 2 {
-		return body
-	}
-	head, _, ok := strings.Cut(s.Message, " is invalid: [")
-	if !ok {
-		return body
-	}
-	const whole = "<nil>" // about the object: what was not checked because of the others
-	slices.SortFunc(s.Details.Causes, func(a, b metav1.StatusCause) int {
-		if (a.Field == whole) != (b.Field == whole) {
-			return strings.Compare(b.Field, a.Field)
-		}
-		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(string(a.Type), string(b.Type)), strings.Compare(a.Message, b.Message))
-	})
-	var texts []string
-	for _, c := range s.Details.Causes {
-		if text := c.Field + ": " + c.Message; !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	s.Message = head + " is invalid: [" + strings.Join(texts, ", ") + "]"
-	sorted, err := json.Marshal(s)
-	if err != nil {
-		return body
-	}
-	return append(sorted, '\n')
 }

@@ -57,6 +57,9 @@ func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template
 	if f.values == (values{}) {
 		return &template{text: text}
 	}
+	if f.create && answer.Code >= http.StatusBadRequest { // errors are in an order that may depend on the values
+		return never
+	}
 	texts, forms := [][]byte{text}, []*form{f}
 	for n := range 2 {
 		other, g, ok := f.other(req, n)

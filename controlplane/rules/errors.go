@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// inOrder puts the errors of an answer about an invalid object into an order that is the same each time. The real
+// handlers find some of them in the order of a map: those of one map of a built-in kind, and all of a custom
+// resource. Other errors stay where they are.
+func inOrder(body []byte, contentType string, custom bool) []byte {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
+	if !ok {
+		return body
+	}
+	s := &metav1.Status{}
+	if _, _, err := info.Serializer.Decode(body, nil, s); err != nil || s.Reason != metav1.StatusReasonInvalid || s.Details == nil || len(s.Details.Causes) < 2 {
+		return body
+	}
+	head, _, ok := strings.Cut(s.Message, " is invalid: [")
+	if !ok {
+		return body
+	}
+	if custom {
+		slices.SortFunc(s.Details.Causes, bySchema)
+	} else {
+		sortMaps(s.Details.Causes)
+	}
+	var texts []string
+	for _, c := range s.Details.Causes {
+		if text := c.Field + ": " + c.Message; !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	s.Message = head + " is invalid: [" + strings.Join(texts, ", ") + "]"
+	encoder := info.Serializer
+	if info.PrettySerializer != nil && bytes.HasPrefix(body, []byte("{\n")) {
+		encoder = info.PrettySerializer
+	}
+	var sorted bytes.Buffer
+	if err := encoder.Encode(s, &sorted); err != nil {
+		return body
+	}
+	return sorted.Bytes()
+}
+
+// bySchema compares errors about a custom resource. Last is what is said about the whole object: that rules were not
+// checked because of the others.
+func bySchema(a, b metav1.StatusCause) int {
+	const whole = "<nil>"
+	if (a.Field == whole) != (b.Field == whole) {
+		return strings.Compare(b.Field, a.Field)
+	}
+	return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(string(a.Type), string(b.Type)), strings.Compare(a.Message, b.Message))
+}
+
+// sortMaps sorts each run of errors about the maps of one object.
+func sortMaps(causes []metav1.StatusCause) {
+	for begin := 0; begin < len(causes); {
+		owner, end := mapOwner(causes[begin].Field), begin+1
+		for owner != "" && end < len(causes) && mapOwner(causes[end].Field) == owner {
+			end++
+		}
+		slices.SortFunc(causes[begin:end], bySchema)
+		begin = end
+	}
+}
+
+// mapField is a map whose errors do not name a key in brackets: they are about the map, or have the key as a field.
+var mapField = regexp.MustCompile(`(^|\.)((labels|annotations|matchLabels|nodeSelector|parameters|data|binaryData|limits|requests|capacity|allocatable|overhead|hard)(\.|$)|selector$)`)
+
+// mapOwner returns the field of the object that has the map of an error; empty if the error is about no map.
+func mapOwner(field string) string {
+	for at, c := range field {
+		if c != '[' {
+			continue
+		}
+		key, _, _ := strings.Cut(field[at+1:], "]")
+		if _, err := strconv.Atoi(key); err != nil { // an index is that of a list
+			return "." + field[:max(0, strings.LastIndexByte(field[:at], '.'))]
+		}
+	}
+	if at := mapField.FindStringIndex(field); at != nil {
+		return "." + field[:at[0]]
+	}
+	return ""
+}
