@@ -105,6 +105,58 @@ func TestWhatIsMoreThanItsValuesIsNotRemembered(t *testing.T) {
 	}
 }
 
+// Values that are one text by chance are told apart: what was learned from them holds for others.
+func TestValuesOfOneTextAreToldApart(t *testing.T) {
+	namespace := func(req *rules.Request) (o struct{ UID, Version, Time string }) {
+		var n struct{ Metadata struct{ UID, ResourceVersion, CreationTimestamp string } }
+		if err := json.Unmarshal(req.Objects["/core/namespaces/ns"], &n); err != nil {
+			t.Fatal(err)
+		}
+		o.UID, o.Version, o.Time = n.Metadata.UID, n.Metadata.ResourceVersion, n.Metadata.CreationTimestamp
+		return o
+	}
+	for what, c := range map[string]struct {
+		name    string // of the object from which the form is learned
+		version uint64
+		suffix  string
+		text    func(*rules.Request) string // what is shown, too
+	}{
+		"name and version":          {name: "212", version: 211},
+		"name and version, carried": {name: "200", version: 199},
+		"name begins the version":   {name: "2", version: 211},
+		"version begins the name":   {name: "212ab", version: 211},
+		"name and suffix":           {name: "b4k2z", version: 100, suffix: "b4k2z", text: func(req *rules.Request) string { return req.Suffix }},
+		"suffix and version":        {name: "abc", version: 24566, suffix: "24567", text: func(req *rules.Request) string { return req.Suffix }},
+		"uid of the namespace":      {name: "abc", version: 100, text: func(req *rules.Request) string { return namespace(req).UID }},
+		"version of the namespace":  {name: "abc", version: 100, text: func(req *rules.Request) string { return namespace(req).Version }},
+		"time of the namespace":     {name: "abc", version: 100, text: func(req *rules.Request) string { return namespace(req).Time }},
+	} {
+		of := func(name string, version uint64, suffix string, at time.Time, uid, nsVersion string) *rules.Request {
+			req := question(name, version, at)
+			req.Suffix = suffix
+			req.Objects["/core/namespaces/ns"] = fmt.Appendf(nil, `{"metadata":{"name":"ns","uid":%q,"resourceVersion":%q,"creationTimestamp":%q}}`, uid, nsVersion, noon.Format(time.RFC3339))
+			return req
+		}
+		shows := func(req *rules.Request) (*rules.Answer, error) {
+			answer, err := honest(req)
+			if c.text != nil {
+				answer.Warnings = []string{c.text(req)}
+			}
+			return answer, err
+		}
+		over := New(1 << 20).Over(shows)
+		digits := len(fmt.Sprint(c.version))
+		same := of(c.name, c.version, c.suffix, noon, uid, fmt.Sprint(c.version+1))
+		others := of(map[bool]string{true: "7", false: "q"}[c.name[0] <= '9']+strings.Repeat("7", len(c.name)-1), c.version+uint64(digits), strings.Repeat("k", len(c.suffix)), noon.Add(time.Hour), "1"+uid[1:], strings.Repeat("8", digits))
+		for _, req := range []*rules.Request{same, same, others} {
+			got, err := over(req)
+			if want, _ := shows(req); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: got %s %v, want %s", what, got.Body, got.Warnings, want.Body)
+			}
+		}
+	}
+}
+
 // What stands elsewhere in the question is no value: rules may compare it.
 func TestNamesThatStandElsewhere(t *testing.T) {
 	base := question("abc", 100, noon)
@@ -198,11 +250,13 @@ func TestOtherValuesDiffer(t *testing.T) {
 		if !ok || f.at == (span{}) && !strings.Contains("kind ConfigMap metadata labels k v name data 0 /api/v1/namespaces/ns/configmaps u ns", name) {
 			r.Fatalf("%q: no form: %+v", name, f)
 		}
+		forms := []*form{f}
 		for n := range 2 {
 			other, g, ok := f.other(req, n)
 			if !ok {
 				continue // there is none
 			}
+			forms = append(forms, g)
 			if len(g.values[valueVersion]) != len(f.values[valueVersion]) {
 				r.Errorf("versions %s and %s", f.values[valueVersion], g.values[valueVersion])
 			}
@@ -225,6 +279,9 @@ func TestOtherValuesDiffer(t *testing.T) {
 					}
 				}
 			}
+		}
+		if len(forms) == 3 && !apart(forms) {
+			r.Errorf("two values cannot be told apart: %q, %q, %q", f.values, forms[1].values, forms[2].values)
 		}
 	})
 }

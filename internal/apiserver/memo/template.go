@@ -76,6 +76,9 @@ func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template
 		}
 		texts, forms = append(texts, text), append(forms, g)
 	}
+	if !apart(forms) {
+		return nil
+	}
 	slots, ok := compare(texts, forms)
 	if !ok {
 		return never

@@ -61,6 +61,20 @@ func (v *values) setVersions(n uint64) {
 
 func (v *values) digits() int { return len(v[valueVersion]) }
 
+// The sorts of values that turn in ways of their own, and [ofContext]: the uids and versions of other objects.
+const (
+	turnUID = iota
+	ofContext
+	turnSuffix
+	turnName
+	turnVersion
+	turns // at most 9, so that no digit comes back to itself
+)
+
+// turn returns how far the characters of a sort turn in a probe. No two sorts turn alike in a probe, and none does in
+// both: values that are one text by chance are two texts then.
+func turn(sort, n int) byte { return byte(1 + (sort+n)%turns) }
+
 // other returns a question of the same form with other values: each character of them that may differ does. There are
 // several, by n. It reports false if there is no such question.
 func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
@@ -69,25 +83,43 @@ func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	turn := func(text string) string { return rotated(text, n) }
+	name := rotated(f.values[valueName], turn(turnName, n))
 	out := *req
-	out.UID, out.Suffix, out.Now = turn(req.UID), turn(req.Suffix), then.UnixNano()+int64(n)
+	out.UID, out.Suffix, out.Now = rotated(req.UID, turn(turnUID, n)), rotated(req.Suffix, turn(turnSuffix, n)), then.UnixNano()+int64(n)
 	if out.Version, ok = otherVersion(req.Version, n); !ok {
 		return nil, nil, false
 	}
-	out.Body = with(req.Body, f.at, turn(f.values[valueName]))
+	out.Body = with(req.Body, f.at, name)
 	if f.create {
-		out.Objects = changed(req.Objects, turn, func(text string) string { return turnedTime(text, n) })
+		out.Objects = changed(req.Objects, func(text string) string { return rotated(text, turn(ofContext, n)) }, func(text string) string { return turnedTime(text, n+2) })
 	}
 	g := &form{key: f.key, at: f.at, create: f.create}
-	g.values, _ = valuesOf(req, turn(f.values[valueName]))
+	g.values, _ = valuesOf(req, name)
 	g.values[valueUID], g.values[valueSuffix] = out.UID, out.Suffix
 	g.values.setTime(then)
 	g.values.setVersions(out.Version)
 	return &out, g, true
 }
 
-// otherTime returns a time whose digits all differ, in text as in protobuf. There are two.
+// apart reports whether no value stands where another one does, in all of the questions.
+func apart(forms []*form) bool {
+	for a := range valueKinds {
+		for b := range a {
+			differ := false
+			for _, f := range forms {
+				x, y := f.values[a], f.values[b]
+				least := min(len(x), len(y))
+				differ = differ || least == 0 || x[:least] != y[:least]
+			}
+			if !differ {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// otherTime returns a time whose digits all differ, in text as in protobuf. There are several, by n.
 func otherTime(at time.Time, n int) (time.Time, bool) {
 	digit := func(text byte, of ...int) int { // one of them that is not the digit of a text
 		var left []int
@@ -125,7 +157,7 @@ func otherTime(at time.Time, n int) (time.Time, bool) {
 
 // otherVersion returns a version of as many digits whose first digit differs, and does for those after it.
 func otherVersion(version uint64, n int) (uint64, bool) {
-	text := []byte(rotated(strconv.FormatUint(version, 10), n))
+	text := []byte(rotated(strconv.FormatUint(version, 10), turn(turnVersion, n)))
 	if text[0] == '0' {
 		text[0] = '9'
 	}
@@ -142,9 +174,8 @@ func otherVersion(version uint64, n int) (uint64, bool) {
 	return out, true
 }
 
-// rotated returns a text of the same shape in which each letter and digit is another one. It does so in several
-// ways, by n.
-func rotated(text string, n int) string {
+// rotated returns a text of the same shape in which each letter and digit is another one, so many further on.
+func rotated(text string, by byte) string {
 	out := []byte(text)
 	uid := len(text) == uidLength
 	for i, c := range out {
@@ -152,15 +183,13 @@ func rotated(text string, n int) string {
 		case uid && i == 14: // the version of a uuid
 		case uid && i == 19 && c >= '8' && c <= 'b': // its variant
 			const variants = "89ab"
-			out[i] = variants[(bytes.IndexByte([]byte(variants), c)+1+n)%4]
-		case uid && c >= '0' && c <= '9':
-			out[i] = '0' + (c-'0'+3+byte(n))%10
+			out[i] = variants[(bytes.IndexByte([]byte(variants), c)+int(by))%4]
 		case uid && c >= 'a' && c <= 'f':
-			out[i] = 'a' + (c-'a'+2+byte(n))%6
+			out[i] = 'a' + (c-'a'+by)%6
 		case c >= '0' && c <= '9':
-			out[i] = '0' + (c-'0'+5+byte(n))%10
+			out[i] = '0' + (c-'0'+by)%10
 		case c >= 'a' && c <= 'z':
-			out[i] = 'a' + (c-'a'+13+byte(n))%26
+			out[i] = 'a' + (c-'a'+by)%26
 		}
 	}
 	return string(out)
