@@ -28,6 +28,14 @@ type Credentials struct {
 	Impersonate map[string][]string
 }
 
+// None reports whether a request shows nothing of who makes it.
+func (c Credentials) None() bool {
+	return c.Certificate == nil && c.Authorization == "" && len(c.Impersonate) == 0
+}
+
+// Nobody returns a view of a state that has nothing but who makes a request without credentials.
+func (s *State) Nobody() View { return View{nobody: s.nobody} }
+
 // The groups of users who are known, and of those who are not.
 const (
 	authenticated   = "system:authenticated"

@@ -203,9 +203,6 @@ func (s *Set) Hits(id int) int {
 	return 0
 }
 
-// Empty reports whether there are no rules.
-func (s *Set) Empty() bool { return len(s.rules) == 0 }
-
 // Unmatched returns the rules that did nothing, as they are written.
 func (s *Set) Unmatched() []string {
 	var out []string
