@@ -23,7 +23,8 @@ type Ask func(*rules.Request) (*rules.Answer, error)
 
 // Memory remembers answers. It is safe for concurrent use, and any number of servers may share it.
 type Memory struct {
-	size int // the most bytes of one generation
+	size   int // the most bytes of one generation
+	shapes shapes
 
 	mu sync.Mutex
 	// What is used moves to the young generation. When that is full, the old one is forgotten.
@@ -48,7 +49,7 @@ func New(size int) *Memory {
 // Over returns a function that answers as ask does, and asks it only what is not known.
 func (m *Memory) Over(ask Ask) Ask {
 	return func(req *rules.Request) (*rules.Answer, error) {
-		f, ok := newForm(req)
+		f, ok := m.form(req)
 		if !ok {
 			return ask(req)
 		}

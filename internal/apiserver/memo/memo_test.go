@@ -33,6 +33,15 @@ func honest(req *rules.Request) (*rules.Answer, error) {
 	return &rules.Answer{Code: 201, Body: text, Writes: []rules.Write{{Key: "/" + o.Metadata.Name, Version: req.Version + 1, Object: text}}}, nil
 }
 
+// nameOf returns the name of the object of a question.
+func nameOf(req *rules.Request) string {
+	var o struct{ Metadata struct{ Name string } }
+	if json.Unmarshal(req.Body, &o) != nil {
+		return ""
+	}
+	return o.Metadata.Name
+}
+
 // counted counts what is asked.
 func counted(ask Ask) (Ask, *int) {
 	n := new(int)
@@ -84,8 +93,8 @@ func TestWhatIsMoreThanItsValuesIsNotRemembered(t *testing.T) {
 		"nanoseconds":        func(req *rules.Request) string { return fmt.Sprint(req.Now % 1000) },
 		"a part of the uid":  func(req *rules.Request) string { return req.UID[:8] },
 		"a later version":    func(req *rules.Request) string { return fmt.Sprint(req.Version + 1000) },
-		"the name upside":    func(req *rules.Request) string { return strings.ToUpper(string(nameIn(req).of(req.Body))) },
-		"order of the name":  func(req *rules.Request) string { return fmt.Sprint(string(nameIn(req).of(req.Body)) < "m") },
+		"the name upside":    func(req *rules.Request) string { return strings.ToUpper(nameOf(req)) },
+		"order of the name":  func(req *rules.Request) string { return fmt.Sprint(nameOf(req) < "m") },
 		"that of namespaces": func(req *rules.Request) string { return string(req.Objects["/core/namespaces/ns"]) },
 	} {
 		rude := func(req *rules.Request) (*rules.Answer, error) {
@@ -108,7 +117,9 @@ func TestWhatIsMoreThanItsValuesIsNotRemembered(t *testing.T) {
 // Values that are one text by chance are told apart: what was learned from them holds for others.
 func TestValuesOfOneTextAreToldApart(t *testing.T) {
 	namespace := func(req *rules.Request) (o struct{ UID, Version, Time string }) {
-		var n struct{ Metadata struct{ UID, ResourceVersion, CreationTimestamp string } }
+		var n struct {
+			Metadata struct{ UID, ResourceVersion, CreationTimestamp string }
+		}
 		if err := json.Unmarshal(req.Objects["/core/namespaces/ns"], &n); err != nil {
 			t.Fatal(err)
 		}
@@ -161,8 +172,11 @@ func TestValuesOfOneTextAreToldApart(t *testing.T) {
 func TestNamesThatStandElsewhere(t *testing.T) {
 	base := question("abc", 100, noon)
 	for what, change := range map[string]func(*rules.Request){
-		"in the body":  func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","labels":{"job-name":"abc"}}}`) },
-		"in a text":    func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"data":{"k":"xabcx"}}`) },
+		"in the body": func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","labels":{"job-name":"abc"}}}`) },
+		"in a text":   func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"data":{"k":"xabcx\\n"}}`) },
+		"in a label": func(r *rules.Request) {
+			r.Body = []byte(`{"metadata":{"name":"abc","labels":{"k":"xabcx"}},"data":{"k":"v"}}`)
+		},
 		"twice":        func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","name":"xyz"}}`) },
 		"two metadata": func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"metadata":{}}`) },
 		"spelled":      func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","n\u0061me":"xyz"}}`) },
@@ -181,16 +195,16 @@ func TestNamesThatStandElsewhere(t *testing.T) {
 		req := *base
 		req.Objects = map[string]json.RawMessage{}
 		change(&req)
-		if f, ok := newForm(&req); !ok || f.at != (span{}) {
+		if f, ok := New(0).form(&req); !ok || f.values[valueName] != "" {
 			t.Errorf("%s: the name is a value", what)
 		}
 	}
 	policy := *base
 	policy.Objects = map[string]json.RawMessage{"/admissionregistration.k8s.io/validatingadmissionpolicies/p": json.RawMessage(`{}`)}
-	if f, ok := newForm(&policy); !ok || f.values != (values{}) {
+	if f, ok := New(0).form(&policy); !ok || f.values != (values{}) {
 		t.Error("a question with a policy has values")
 	}
-	if f, ok := newForm(base); !ok || string(f.at.of(base.Body)) != "abc" {
+	if f, ok := New(0).form(base); !ok || f.values[valueName] != "abc" {
 		t.Error("the name is no value")
 	}
 }
@@ -246,8 +260,9 @@ func TestOtherValuesDiffer(t *testing.T) {
 		name := rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?`).Draw(r, "name")
 		at := time.Unix(rapid.Int64Range(946_684_800, 3_155_759_999).Draw(r, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(r, "nanoseconds"))
 		req := question(name, rapid.Uint64Range(1, 1_000_000).Draw(r, "version"), at)
-		f, ok := newForm(req)
-		if !ok || f.at == (span{}) && !strings.Contains("kind ConfigMap metadata labels k v name data 0 /api/v1/namespaces/ns/configmaps u ns", name) {
+		m := New(0)
+		f, ok := m.form(req)
+		if !ok || f.values[valueName] == "" && !strings.Contains("kind ConfigMap metadata labels k v name data 0 /api/v1/namespaces/ns/configmaps u ns", name) {
 			r.Fatalf("%q: no form: %+v", name, f)
 		}
 		forms := []*form{f}
@@ -260,8 +275,8 @@ func TestOtherValuesDiffer(t *testing.T) {
 			if len(g.values[valueVersion]) != len(f.values[valueVersion]) {
 				r.Errorf("versions %s and %s", f.values[valueVersion], g.values[valueVersion])
 			}
-			again, ok := newForm(other)
-			if !ok || again.key != f.key && f.at != (span{}) && again.at != (span{}) {
+			again, ok := m.form(other)
+			if !ok || again.key != f.key && f.values[valueName] != "" && again.values[valueName] != "" {
 				r.Errorf("%q is another form than %q", other.Body, req.Body)
 			}
 			for kind, a := range f.values {

@@ -21,8 +21,12 @@ const (
 	valueSuffix
 	valueName
 	valueVersion // and those after it
-	valueKinds   = valueVersion + maxVersions
+	valueText    = valueVersion + maxVersions
+	valueKinds   = valueText + maxTexts
 )
+
+// maxTexts is how many opaque texts of a body are values.
+const maxTexts = 4
 
 // maxVersions is how many versions from that of the state on are values.
 const maxVersions = 4
@@ -33,12 +37,12 @@ const (
 )
 
 // valuesOf returns the values of a question. There are none outside the time that seconds of five bytes can tell.
-func valuesOf(req *rules.Request, name string) (v values, ok bool) {
+func valuesOf(req *rules.Request) (v values, ok bool) {
 	at := time.Unix(0, req.Now).UTC()
 	if at.Year() < 2000 || at.Year() > 2069 {
 		return v, false
 	}
-	v = values{valueUID: req.UID, valueSuffix: req.Suffix, valueName: name}
+	v = values{valueUID: req.UID, valueSuffix: req.Suffix}
 	v.setTime(at)
 	v.setVersions(req.Version)
 	return v, true
@@ -68,7 +72,8 @@ const (
 	turnSuffix
 	turnName
 	turnVersion
-	turns // at most 9, so that no digit comes back to itself
+	turnText                       // and those after it
+	turns    = turnText + maxTexts // at most 9, so that no digit comes back to itself
 )
 
 // turn returns how far the characters of a sort turn in a probe. No two sorts turn alike in a probe, and none does in
@@ -83,21 +88,30 @@ func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	name := rotated(f.values[valueName], turn(turnName, n))
 	out := *req
 	out.UID, out.Suffix, out.Now = rotated(req.UID, turn(turnUID, n)), rotated(req.Suffix, turn(turnSuffix, n)), then.UnixNano()+int64(n)
 	if out.Version, ok = otherVersion(req.Version, n); !ok {
 		return nil, nil, false
 	}
-	out.Body = with(req.Body, f.at, name)
+	out.Body = bytes.Clone(req.Body)
+	for _, p := range f.places {
+		text := p.of(out.Body)
+		if p.kind == valueName {
+			copy(text, rotated(string(text), turn(turnName, n)))
+		} else {
+			copy(text, turnedText(text, turn(turnText+p.kind-valueText, n)))
+		}
+	}
 	if f.create {
 		out.Objects = changed(req.Objects, func(text string) string { return rotated(text, turn(ofContext, n)) }, func(text string) string { return turnedTime(text, n+2) })
 	}
-	g := &form{key: f.key, at: f.at, create: f.create}
-	g.values, _ = valuesOf(req, name)
+	g := &form{key: f.key, places: f.places, create: f.create}
 	g.values[valueUID], g.values[valueSuffix] = out.UID, out.Suffix
 	g.values.setTime(then)
 	g.values.setVersions(out.Version)
+	for _, p := range f.places {
+		g.values[p.kind] = string(p.of(out.Body))
+	}
 	return &out, g, true
 }
 
@@ -196,7 +210,7 @@ func rotated(text string, by byte) string {
 }
 
 // rotates reports whether a text is a name of small letters, digits, dashes and dots, and no uid.
-func rotates(name string) bool {
+func rotates(name []byte) bool {
 	for i := range len(name) {
 		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && (i == 0 || c != '-' && c != '.') {
 			return false
