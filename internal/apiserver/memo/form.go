@@ -53,11 +53,12 @@ func (m *Memory) form(req *rules.Request) (*form, bool) {
 	f := &form{}
 	bare := *req
 	bare.Body, bare.Objects = nil, nil
-	if creates := creates(req); creates || reads(req) {
+	kind := kindOf(req.URL)
+	if creates := creates(req, kind); creates || reads(req) {
 		if values, ok := valuesOf(req); ok {
 			f.values, f.create = values, creates
 			if creates {
-				f.places = placesIn(req)
+				f.places = placesIn(req, kind)
 			}
 			for _, p := range f.places {
 				f.values[p.kind] = string(p.of(req.Body))
@@ -110,8 +111,8 @@ func appendText[T string | []byte | json.RawMessage](b []byte, text T) []byte {
 // creates reports whether a question is about the creation of an object of a kind that is alike, or of a custom
 // resource. Rules of others may compare the time: that of a review of a token does. So may policies, which would be
 // among the objects of the question.
-func creates(req *rules.Request) bool {
-	if req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 {
+func creates(req *rules.Request, kind string) bool {
+	if kind == "" || req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 {
 		return false
 	}
 	for k, text := range req.Objects {
@@ -119,8 +120,7 @@ func creates(req *rules.Request) bool {
 			return false
 		}
 	}
-	group, resource, item := split(req.URL)
-	return !item && (alike[group+"/"+resource] || len(req.Objects[definitionKeys+resource+"."+group]) > 0)
+	return alike[kind] || len(definition(req, kind)) > 0
 }
 
 // reads reports whether a question is about a read that tells no ages.
@@ -128,22 +128,34 @@ func reads(req *rules.Request) bool {
 	return req.Method == http.MethodGet && len(req.Impersonate) == 0 && !strings.Contains(req.Accept, "as=Table")
 }
 
-// split returns the group and the resource of a path, and whether it goes on behind the resource.
-func split(url string) (group, resource string, more bool) {
+// kindOf returns the kind that the path of a collection is of, as in "apps/deployments": its group, which is empty for
+// those of the core, and its resource. It is empty for other paths.
+func kindOf(url string) string {
 	path, _, _ := strings.Cut(url, "?")
-	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	switch {
-	case len(parts) >= 3 && parts[0] == "api":
-		parts = parts[2:]
-	case len(parts) >= 4 && parts[0] == "apis":
-		group, parts = parts[1], parts[3:]
-	default:
-		return "", "", true
+	group, rest := "", ""
+	if core, ok := strings.CutPrefix(path, "/api/"); ok {
+		_, rest, _ = strings.Cut(core, "/")
+	} else if other, ok := strings.CutPrefix(path, "/apis/"); ok {
+		group, rest, _ = strings.Cut(other, "/")
+		_, rest, _ = strings.Cut(rest, "/")
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" {
-		parts = parts[2:]
+	if spaced, ok := strings.CutPrefix(rest, "namespaces/"); ok {
+		_, resource, more := strings.Cut(spaced, "/")
+		if !more {
+			return ""
+		}
+		rest = resource
 	}
-	return group, parts[0], len(parts) > 1
+	if rest == "" || strings.Contains(rest, "/") {
+		return ""
+	}
+	return group + "/" + rest
+}
+
+// definition returns the definition of a kind in a question; nil if it has none.
+func definition(req *rules.Request, kind string) json.RawMessage {
+	group, resource, _ := strings.Cut(kind, "/")
+	return req.Objects[definitionKeys+resource+"."+group]
 }
 
 // alike are kinds whose valid names are all alike. Those of other kinds mean something, or are compared: the name of
@@ -159,13 +171,12 @@ var alike = map[string]bool{
 
 // free reports whether the name among some places of the body, in order, is a value: one of its kind is like another,
 // and nothing else in the question can be compared with it. Opaque texts, which the other places are, never are.
-func free(req *rules.Request, name []byte, places []place) bool {
+func free(req *rules.Request, kind string, name []byte, places []place) bool {
 	if !rotates(name) {
 		return false
 	}
-	group, resource, _ := split(req.URL)
-	if !alike[group+"/"+resource] {
-		text := req.Objects[definitionKeys+resource+"."+group]
+	if !alike[kind] {
+		text := definition(req, kind)
 		ruled := bytes.Contains(text, []byte(`"x-kubernetes-validations"`))
 		if len(text) == 0 || ruled && bytes.Count(text, []byte("metadata")) > bytes.Count(text, []byte(`"metadata":`)) { // one may ask for the name
 			return false

@@ -55,7 +55,7 @@ func (m *Memory) Over(ask Ask) Ask {
 		}
 		t, again := m.find(f)
 		if t != nil && t.fits(f) {
-			return t.answer(f)
+			return t.fill(f), nil
 		}
 		answer, err := ask(req)
 		if err != nil || !again || t != nil {

@@ -204,7 +204,7 @@ func inProtobuf(body []byte, field uint64) (name span, texts []span) {
 	if field == 0 {
 		return name, nil
 	}
-	entries, _ := fields(body, object, field)
+	entries, _ := numbered(body, object, field)
 	for _, e := range entries {
 		if text, ok := one(body, e, 2); ok {
 			texts = append(texts, text)
@@ -215,15 +215,15 @@ func inProtobuf(body []byte, field uint64) (name span, texts []span) {
 
 // one returns where the one field of a number and of a length is.
 func one(body []byte, in span, number uint64) (found span, ok bool) {
-	all, ok := fields(body, in, number)
+	all, ok := numbered(body, in, number)
 	if !ok || len(all) != 1 {
 		return span{}, false
 	}
 	return all[0], true
 }
 
-// fields returns where the fields of a number are, which have lengths. It reports false for what is no message.
-func fields(body []byte, in span, number uint64) (found []span, ok bool) {
+// numbered returns where the fields of a number are, which have lengths. It reports false for what is no message.
+func numbered(body []byte, in span, number uint64) (found []span, ok bool) {
 	for at := in.begin; at < in.end; {
 		tag, n := binary.Uvarint(body[at:in.end])
 		if n <= 0 {

@@ -20,9 +20,8 @@ var opaque = map[string]struct {
 
 // placesIn returns where the values of a body are: the name of the object, and opaque texts. There are none in a body
 // of another format than JSON and protobuf.
-func placesIn(req *rules.Request) (out []place) {
-	group, resource, _ := split(req.URL)
-	texts := opaque[group+"/"+resource]
+func placesIn(req *rules.Request, kind string) (out []place) {
+	texts := opaque[kind]
 	var name span
 	var spans []span
 	mediaType, _, _ := strings.Cut(req.ContentType, ";")
@@ -42,7 +41,7 @@ func placesIn(req *rules.Request) (out []place) {
 	}
 	out = append(out, place{name, valueName})
 	slices.SortFunc(out, func(a, b place) int { return cmp.Compare(a.begin, b.begin) })
-	if !free(req, name.of(req.Body), out) {
+	if !free(req, kind, name.of(req.Body), out) {
 		out = slices.DeleteFunc(out, func(p place) bool { return p.kind == valueName })
 	}
 	return out

@@ -195,8 +195,21 @@ func (s *Server) AnswersAtOnce(r *http.Request) bool {
 // maxBody is one byte more than a body may have: rules refuse it by the right error.
 const maxBody = 3*1024*1024 + 1
 
+// bodyOf reads the body of a request.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.Body == http.NoBody {
+		return nil, nil
+	}
+	if n := r.ContentLength; n > 0 && n < maxBody {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	return io.ReadAll(io.LimitReader(r.Body, maxBody))
+}
+
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	body, err := bodyOf(r)
 	if err != nil {
 		return // the client has gone
 	}
