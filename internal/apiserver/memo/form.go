@@ -229,6 +229,7 @@ func changed(objects map[string]json.RawMessage, change, changeTime func(string)
 type shapes struct {
 	mu    sync.Mutex
 	known map[*byte]shaped
+	bytes int // of the texts, which are held
 }
 
 type shaped struct {
@@ -236,8 +237,8 @@ type shaped struct {
 	sum    [sha256.Size]byte
 }
 
-// maxShapes bounds the shapes that are known. All are forgotten then.
-const maxShapes = 1 << 12
+// maxShapes is the most bytes of texts whose shapes are known. All are forgotten then.
+const maxShapes = 4 << 20
 
 func (s *shapes) of(text []byte) [sha256.Size]byte {
 	first := &text[0]
@@ -250,8 +251,11 @@ func (s *shapes) of(text []byte) [sha256.Size]byte {
 	sum := sha256.Sum256(marked(text, shape, shape))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) >= maxShapes {
-		s.known = map[*byte]shaped{}
+	if s.known == nil || s.bytes >= maxShapes {
+		s.known, s.bytes = map[*byte]shaped{}, 0
+	}
+	if _, ok := s.known[first]; !ok {
+		s.bytes += len(text)
 	}
 	s.known[first] = shaped{len(text), sum}
 	return sum

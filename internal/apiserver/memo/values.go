@@ -65,13 +65,14 @@ func (v *values) setVersions(n uint64) {
 
 func (v *values) digits() int { return len(v[valueVersion]) }
 
-// The sorts of values that turn in ways of their own, and [ofContext]: the uids and versions of other objects.
+// The sorts of values that turn in ways of their own, and [ofContext]: the uids and versions of other objects. A
+// version may have a carry, so that a digit turns one further. What turns one less is a uid, which is longer.
 const (
 	turnUID = iota
-	ofContext
+	turnVersion
 	turnSuffix
 	turnName
-	turnVersion
+	ofContext
 	turnText                       // and those after it
 	turns    = turnText + maxTexts // at most 9, so that no digit comes back to itself
 )
