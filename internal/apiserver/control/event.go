@@ -9,10 +9,11 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// events are the Events about objects.
+// events is the resource of Events.
 var events = NewKind("", "v1", "events")
 
-// Event makes an Event about an object of a namespace. The component is who says it, kind that of the object.
+// Event returns the request for an Event about an object in a namespace. component is the source of the Event;
+// apiVersion and kind are those of the object.
 func (u User) Event(now time.Time, component, apiVersion, kind string, o metav1.Object, severity, reason, message string) core.Request {
 	at := metav1.NewTime(now)
 	return u.Create(events, &corev1.Event{

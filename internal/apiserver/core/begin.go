@@ -11,13 +11,14 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// Beginning is what a new state has. It is made once for any number of states, and never changes.
+// Beginning has the first objects of a new state. It is made once for any number of states, never changes, and is safe
+// for concurrent use.
 type Beginning struct{ writes []rules.Write }
 
-// began is the time at which a Beginning is made. No object has it for another reason.
+// began is the time in the objects of a Beginning. It is so odd that each occurrence is a time to replace.
 var began = time.Date(1971, 2, 3, 4, 5, 6, 0, time.UTC)
 
-// NewBeginning makes what every cluster has, with its roles and bindings if it has RBAC.
+// NewBeginning makes the objects that every cluster has; with rbac also the roles and bindings.
 func NewBeginning(r Rules, rbac bool) (*Beginning, error) {
 	s := New(Options{Rules: r})
 	if err := s.boot(began); err != nil {
@@ -42,16 +43,17 @@ func NewBeginning(r Rules, rbac bool) (*Beginning, error) {
 	return b, nil
 }
 
-// chosen matches the uid of an object. It stands before all that somebody else may have written.
+// chosen matches the uid of an object. Its first match is in the metadata, before any text of a user.
 var chosen = regexp.MustCompile(`"uid":"([-0-9a-f]{36})"`)
 
-// Begin makes the objects of a Beginning, at a time, and with uids by the seed of the state. The state is new.
+// Begin makes the objects of a Beginning, with the time now and uids by the seed of the state. The state must be
+// empty.
 func (s *State) Begin(now time.Time, b *Beginning) {
 	s.apply(now, s.own(now, b.writes))
 }
 
-// BeginRoles makes the roles and bindings of a Beginning that a state from elsewhere lacks, as a real server does
-// when it starts.
+// BeginRoles makes those roles and bindings of a Beginning that a loaded state lacks, as a real server does when it
+// starts.
 func (s *State) BeginRoles(now time.Time, b *Beginning) {
 	for _, w := range s.own(now, b.writes) {
 		if strings.HasPrefix(w.Key, roleKeys) && s.get(w.Key) == nil {
@@ -65,7 +67,7 @@ func (s *State) BeginRoles(now time.Time, b *Beginning) {
 	}
 }
 
-// own returns writes with the uids of a state and a time.
+// own returns copies of writes, with uids of this state and the time now.
 func (s *State) own(now time.Time, of []rules.Write) []rules.Write {
 	const form = time.RFC3339
 	then, at := []byte(began.Format(form)), []byte(now.UTC().Format(form))

@@ -10,16 +10,16 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// key is the content of a question but for its values.
+// key is the hash of a question without its values.
 type key [sha256.Size]byte
 
-// form is a question in two parts: what the answer depends on, and values that only show up in it.
+// form is a question in two parts: a key for all on which the answer depends, and values, which only occur in it.
 type form struct {
 	key    key
 	values values
-	// at is where the name is in the body; empty if it is no value.
+	// at is the place of the name in the body; empty if the name is no value.
 	at span
-	// create is whether other objects of the question are only looked at.
+	// create says that the question creates an object, and so has values in its other objects too. See [context].
 	create bool
 }
 
@@ -28,11 +28,11 @@ type span struct{ begin, end int }
 
 func (s span) of(text []byte) []byte { return text[s.begin:s.end] }
 
-// newForm returns the form of a question. There is none for lists, which are long.
+// newForm returns the form of a question. It reports false for lists, which are too long to remember.
 //
-// The values of a create are the uid, the suffix of a generated name, the time, the version, and the name if the
-// kind is one that takes any valid name alike. Those of a read are the time and the version. Other questions have no
-// values: they are remembered as they are.
+// The values of a create are the uid, the suffix of a generated name, the time, the version and, for kinds in [alike],
+// the name. The values of a read are the time and the version. Other questions have no values: only an equal question
+// finds their answers.
 func newForm(req *rules.Request) (*form, bool) {
 	if req.Collection != nil {
 		return nil, false
@@ -60,7 +60,7 @@ func newForm(req *rules.Request) (*form, bool) {
 	if err != nil {
 		return nil, false
 	}
-	// A question without a value may look like the form of one that has it: a name like the shape of another.
+	// The key tells which values there are. A name that is no value may equal the shape that stands for another name.
 	for _, v := range f.values {
 		text = append(text, byte(min(len(v), 1)))
 	}
@@ -68,9 +68,9 @@ func newForm(req *rules.Request) (*form, bool) {
 	return f, true
 }
 
-// creates reports whether a question is about the creation of an object of a kind that is alike, or of a custom
-// resource. Rules of others may compare the time: that of a review of a token does. So may policies, which would be
-// among the objects of the question.
+// creates reports whether a question creates an object whose answer may be remembered by its form: one of a kind in
+// [alike], or a custom resource. For other kinds rules may compare the time, as for a review of a token. So may
+// policies; a question with such objects has no form.
 func creates(req *rules.Request) bool {
 	if req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 {
 		return false
@@ -84,12 +84,12 @@ func creates(req *rules.Request) bool {
 	return !item && (alike[group+"/"+resource] || len(req.Objects[definitionKeys+resource+"."+group]) > 0)
 }
 
-// reads reports whether a question is about a read that tells no ages.
+// reads reports whether a question is a read whose answer shows no ages.
 func reads(req *rules.Request) bool {
 	return req.Method == http.MethodGet && len(req.Impersonate) == 0 && !strings.Contains(req.Accept, "as=Table")
 }
 
-// split returns the group and the resource of a path, and whether it goes on behind the resource.
+// split returns the group and the resource of a path, and whether anything follows the resource.
 func split(url string) (group, resource string, more bool) {
 	path, _, _ := strings.Cut(url, "?")
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
@@ -107,8 +107,8 @@ func split(url string) (group, resource string, more bool) {
 	return group, parts[0], len(parts) > 1
 }
 
-// alike are kinds whose valid names are all alike. Those of other kinds mean something, or are compared: the name of
-// a definition with its group, that of a class with reserved ones, that of an address with its form.
+// alike has the kinds for which rules treat all valid names alike. For other kinds a name means something: that of a
+// definition contains its group, some names of classes are reserved, and that of an IPAddress is the address.
 var alike = map[string]bool{
 	"/configmaps": true, "/secrets": true, "/pods": true, "/podtemplates": true, "/replicationcontrollers": true, "/persistentvolumeclaims": true,
 	"/serviceaccounts": true, "/namespaces": true, "/limitranges": true, "/resourcequotas": true, "/events": true, "events.k8s.io/events": true,
@@ -118,8 +118,8 @@ var alike = map[string]bool{
 	"discovery.k8s.io/endpointslices": true,
 }
 
-// free reports whether the name at a place of the body is a value: one of its kind is like another, and nothing else
-// in the question can be compared with it.
+// free reports whether the name at a place of the body is a value: rules treat names of the kind alike, and nothing
+// else in the question can be compared with it.
 func free(req *rules.Request, at span) bool {
 	if at == (span{}) || !rotates(string(at.of(req.Body))) {
 		return false
@@ -147,7 +147,7 @@ func free(req *rules.Request, at span) bool {
 	return true
 }
 
-// Keys of objects of which an answer shows no uid, version or time.
+// The prefixes of the keys of context objects. See [context].
 const (
 	definitionKeys = "/apiextensions.k8s.io/customresourcedefinitions/"
 	namespaceKeys  = "/core/namespaces/"
@@ -155,12 +155,13 @@ const (
 	accountKeys    = "/core/serviceaccounts/"
 )
 
-// context reports whether the object of a key is only looked at when another one is created.
+// context reports whether a key is that of an object that creates of other objects only read, and whose uid, version
+// and times their answers do not contain.
 func context(k string) bool {
 	return strings.HasPrefix(k, namespaceKeys) || strings.HasPrefix(k, definitionKeys) || strings.HasPrefix(k, classKeys) || strings.HasPrefix(k, accountKeys)
 }
 
-// changed returns objects with other uids, versions and times where these do not matter.
+// changed returns objects in which the uids, versions and times of context objects are changed.
 func changed(objects map[string]json.RawMessage, change, changeTime func(string) string) map[string]json.RawMessage {
 	out := maps.Clone(objects)
 	for k, text := range out {

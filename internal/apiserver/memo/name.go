@@ -8,8 +8,8 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// nameIn returns where the name of the object is in the body of a question. It is empty if there is none, or if
-// there is any doubt.
+// nameIn returns the place of the object's name in the body of a question. It is empty if there is no name, or if the
+// place is not certain.
 func nameIn(req *rules.Request) span {
 	mediaType, _, _ := strings.Cut(req.ContentType, ";")
 	switch mediaType {
@@ -40,13 +40,13 @@ func nameIn(req *rules.Request) span {
 	return span{}
 }
 
-// scanner reads JSON as far as is necessary to find a string in it.
+// scanner reads JSON to find the place of a string.
 type scanner struct {
 	text   []byte
 	at     int
 	found  span
 	failed bool
-	seen   int // the objects with the key metadata
+	seen   int // how many objects have had a key metadata
 	depth  int
 }
 
@@ -64,7 +64,7 @@ func (s *scanner) space() {
 	}
 }
 
-// is reads a character.
+// is skips space and reads the character c, if that is next.
 func (s *scanner) is(c byte) bool {
 	s.space()
 	if s.at < len(s.text) && s.text[s.at] == c {
@@ -91,7 +91,7 @@ func (s *scanner) object(field func(key string) bool) bool {
 		}
 		key := string(s.text[begin : s.at-1])
 		if s.depth <= 2 && strings.Contains(key, `\`) {
-			return s.fail() // another spelling of a key
+			return s.fail() // a key in another spelling
 		}
 		if key == "metadata" && s.depth == 1 {
 			if s.seen++; s.seen > 1 {
@@ -171,8 +171,8 @@ func (s *scanner) list() bool {
 	}
 }
 
-// nameInProtobuf finds the name of an object: the field 1 of the field 1, which is the metadata of all kinds, of
-// what the envelope has in its field 2.
+// nameInProtobuf returns the place of the object's name in protobuf. Field 2 of the envelope is the object, its field 1
+// the metadata, and field 1 of that the name.
 func nameInProtobuf(body []byte) span {
 	const magic = "k8s\x00"
 	if !bytes.HasPrefix(body, []byte(magic)) {
@@ -188,7 +188,7 @@ func nameInProtobuf(body []byte) span {
 	return at
 }
 
-// message returns where the one field of a number and of a length is.
+// message returns the place of the field with a number, which must occur once and have a length.
 func message(body []byte, in span, number uint64) (found span, ok bool) {
 	for at := in.begin; at < in.end; {
 		tag, n := binary.Uvarint(body[at:in.end])

@@ -8,18 +8,18 @@ import (
 
 // template is an answer with places for values. It never changes.
 type template struct {
-	text  []byte // of the answer, with the values of the question that it was learned from
+	text  []byte // the answer as a message, with the values of the first question
 	slots []slot
-	// never marks a form whose answers are more than their values.
+	// never marks a form whose answers differ in more than the values.
 	never bool
 }
 
-// slot is a place of a value.
+// slot is the place of a value: an offset in the text, and the kind of the value.
 type slot struct{ at, kind int }
 
 func (t *template) size() int { return 200 + cap(t.text) + 16*cap(t.slots) }
 
-// fits reports whether a question has all values that the answer has places for.
+// fits reports whether a question has a value for each slot.
 func (t *template) fits(f *form) bool {
 	if t.never {
 		return false
@@ -32,7 +32,7 @@ func (t *template) fits(f *form) bool {
 	return true
 }
 
-// answer returns the answer to a question that fits.
+// answer returns the answer to a question, which must fit.
 func (t *template) answer(f *form) (*rules.Answer, error) {
 	text := make([]byte, len(t.text))
 	copy(text, t.text)
@@ -43,8 +43,8 @@ func (t *template) answer(f *form) (*rules.Answer, error) {
 	return out, rules.ParseMessage(text, out)
 }
 
-// learn makes a template of an answer. It asks the same with other values, twice, and compares. It returns nil if
-// nothing can be said: there are no other values, or no answer.
+// learn returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
+// It returns nil if that is not possible: there are no other values, or ask fails.
 func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template {
 	never := &template{never: true}
 	if answer.Code >= http.StatusInternalServerError {
@@ -83,7 +83,8 @@ func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template
 	return &template{text: text, slots: slots}
 }
 
-// compare finds the values in answers to questions of one form. It reports false if the answers differ by more.
+// compare returns the slots of the values in answers to questions of one form. It reports false if the answers differ
+// in anything else.
 func compare(texts [][]byte, forms []*form) (slots []slot, ok bool) {
 	first := texts[0]
 	for _, text := range texts {
@@ -113,7 +114,7 @@ next:
 	return slots, true
 }
 
-// stands reports whether each answer has its value of a sort at a place.
+// stands reports whether each answer has its own value of a kind at a place.
 func stands(texts [][]byte, forms []*form, at, kind int) bool {
 	for i, text := range texts {
 		value := forms[i].values[kind]

@@ -9,22 +9,22 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// values are the texts of a question that only show up in its answer. All values of one sort are of one length, so
-// that they can stand for one another in any format.
+// values are the texts of a question that only occur in its answer, by kind. All values of one kind have one length, so
+// one can replace another in any format.
 type values [valueKinds]string
 
-// The sorts of values, the longest first: where two could stand, the first does.
+// The kinds of values, the longest first: at a place that fits two kinds, the first counts.
 const (
 	valueUID    = iota
 	valueTime   // in RFC 3339
-	valueVarint // the time as a number of protobuf
+	valueVarint // the time in seconds as a varint of protobuf
 	valueSuffix
 	valueName
-	valueVersion // and those after it
+	valueVersion // the version of the state; those after it follow
 	valueKinds   = valueVersion + maxVersions
 )
 
-// maxVersions is how many versions from that of the state on are values.
+// maxVersions is how many versions are values, from that of the state on.
 const maxVersions = 4
 
 const (
@@ -32,7 +32,8 @@ const (
 	varintLength = 5
 )
 
-// valuesOf returns the values of a question. There are none outside the time that seconds of five bytes can tell.
+// valuesOf returns the values of a question. It reports false outside the years 2000 to 2069, in which seconds take
+// five bytes as a varint.
 func valuesOf(req *rules.Request, name string) (v values, ok bool) {
 	at := time.Unix(0, req.Now).UTC()
 	if at.Year() < 2000 || at.Year() > 2069 {
@@ -49,7 +50,7 @@ func (v *values) setTime(at time.Time) {
 	v[valueVarint] = string(binary.AppendUvarint(nil, uint64(at.Unix())))
 }
 
-// setVersions sets the versions from n on that have as many digits as n.
+// setVersions sets the values of the versions from n on, as long as they have as many digits as n.
 func (v *values) setVersions(n uint64) {
 	first := strconv.FormatUint(n, 10)
 	for i := range uint64(maxVersions) {
@@ -61,8 +62,8 @@ func (v *values) setVersions(n uint64) {
 
 func (v *values) digits() int { return len(v[valueVersion]) }
 
-// other returns a question of the same form with other values: each character of them that may differ does. There are
-// several, by n. It reports false if there is no such question.
+// other returns a question of the same form with other values, in which each character differs that may. n chooses one
+// of several. It reports false if there is no such question.
 func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 	at := time.Unix(0, req.Now).UTC()
 	then, ok := otherTime(at, n)
@@ -87,7 +88,7 @@ func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 	return &out, g, true
 }
 
-// otherTime returns a time whose digits all differ, in text as in protobuf. There are two.
+// otherTime returns a time all of whose digits differ, as text and as a varint. n chooses one of two.
 func otherTime(at time.Time, n int) (time.Time, bool) {
 	digit := func(text byte, of ...int) int { // one of them that is not the digit of a text
 		var left []int
@@ -123,7 +124,7 @@ func otherTime(at time.Time, n int) (time.Time, bool) {
 	return at, false
 }
 
-// otherVersion returns a version of as many digits whose first digit differs, and does for those after it.
+// otherVersion returns a version with as many digits and another first digit. So have the versions after it.
 func otherVersion(version uint64, n int) (uint64, bool) {
 	text := []byte(rotated(strconv.FormatUint(version, 10), n))
 	if text[0] == '0' {
@@ -142,8 +143,7 @@ func otherVersion(version uint64, n int) (uint64, bool) {
 	return out, true
 }
 
-// rotated returns a text of the same shape in which each letter and digit is another one. It does so in several
-// ways, by n.
+// rotated returns a text of the same shape in which each letter and digit is another one. n chooses one of several.
 func rotated(text string, n int) string {
 	out := []byte(text)
 	uid := len(text) == uidLength
@@ -166,7 +166,7 @@ func rotated(text string, n int) string {
 	return string(out)
 }
 
-// rotates reports whether a text is a name of small letters, digits, dashes and dots, and no uid.
+// rotates reports whether a text is a name for [rotated]: lower-case letters, digits, dashes and dots, and no uid.
 func rotates(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && (i == 0 || c != '-' && c != '.') {
@@ -176,8 +176,8 @@ func rotates(name string) bool {
 	return len(name) > 0 && len(name) != uidLength
 }
 
-// shape is what all texts of one shape have in common: their length, their dashes and dots, and whether they begin
-// with a digit.
+// shape returns the text that stands for all names with its length, its dashes and dots, and a digit or a letter at the
+// beginning.
 func shape(text string) string {
 	out := []byte(text)
 	for i, c := range out {
@@ -191,8 +191,8 @@ func shape(text string) string {
 	return string(out)
 }
 
-// marked returns an object of a built-in kind with its uid, its version and the times of its history changed. The
-// fields of its metadata come before its labels, and its status is the last of it.
+// marked returns an object in which uid, version, creation time, and the times of managed fields and conditions are
+// changed. It relies on the order of stored JSON: the metadata comes before the spec, and the status is last.
 func marked(text []byte, change, changeTime func(string) string) []byte {
 	out := bytes.Clone(text)
 	spec, status := len(out), max(0, bytes.LastIndex(out, []byte(`"status":{`)))
@@ -233,7 +233,7 @@ func isTime(text string) bool {
 	return err == nil && len(text) == len("2006-01-02T15:04:05Z")
 }
 
-// turnedTime returns another time; the same one if there is none.
+// turnedTime returns another time, chosen by n; the same one if there is no other.
 func turnedTime(text string, n int) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/scheduler"
 )
 
-// Controllers are all controllers, in the order in which they are stepped. Their names and short names are those of
+// Controllers has all controllers, in the order in which they are stepped. Their names and short names are those of
 // kube-controller-manager.
 var Controllers = append([]control.Known{
 	{Name: "serviceaccount-controller", Short: "serviceaccount", New: namespaces.Accounts},

@@ -1,4 +1,4 @@
-// Package controltest steps controllers in tests, over objects that no rules have seen.
+// Package controltest steps controllers in tests, over objects that no rules have validated.
 package controltest
 
 import (
@@ -16,7 +16,7 @@ import (
 // Now is the time of a world.
 var Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// World is a state, and one controller that sees it. Requests are looked at and not made.
+// World is a state, and one controller over it. Its requests are returned to the test, and not made.
 type World struct {
 	t     testing.TB
 	state *core.State
@@ -63,8 +63,8 @@ func (w *World) write(x rules.Write) {
 	w.next = nil
 }
 
-// Step steps the controller. It returns its requests as method, path and what of the body is in some fields of its
-// metadata and options.
+// Step steps the controller. It returns each request as a line: method, path, and some fields of the metadata and
+// options in its body.
 func (w *World) Step() (out []string) {
 	w.t.Helper()
 	requests, _ := w.set.Step(Now, w.state.Now())
