@@ -57,8 +57,9 @@ func Claim[T any, P Claimed[T]](s *State, u User, k Kind, owner metav1.Object, r
 	return have, requests
 }
 
-// Owners adds the keys of the owners to reconcile after a change of an owned object: its controllers before and after,
-// or, if it has none, the owners whose selector matches. kind is the kind of the owners in references.
+// Owners adds the keys of the owners to reconcile after a change of an owned object. These are its controllers before
+// and after the change. If it has none, they are the owners whose selector matches it. kind is the kind of the owners
+// in references.
 func Owners(s *State, c Change, owners Kind, kind string, selects func(s *State, key string) labels.Selector, add func(string)) {
 	for m := range c.Metas() {
 		if ref := m.Controller(); ref != nil {

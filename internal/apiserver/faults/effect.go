@@ -44,9 +44,9 @@ type Answer struct {
 
 // Effect is one thing that goes wrong. The zero value is none.
 type Effect struct {
-	text string
-	only []string // verbs
-	plan func(p *Plan, q Request, rule int)
+	text  string
+	only  []string // verbs
+	plan  func(p *Plan, q Request, rule int)
 	frame frame // the effect on a watch
 }
 
