@@ -131,7 +131,7 @@ func (q sequence) difference(t *testing.T, on [2]session, namespace string) stri
 		for _, k := range q.kinds {
 			s.loose = s.loose || strings.HasSuffix(k.path, "/jobs")
 		}
-		pair[i] = &world{session: s, seen: map[string][]answer{}}
+		pair[i] = &world{session: s, seen: map[string][]answer{}, since: map[string]string{}}
 	}
 	compare := func(name string) string {
 		a, b := pair[0].out, pair[1].out
@@ -180,6 +180,8 @@ func (q sequence) shrink(difference string, fails func(sequence) string) (sequen
 type world struct {
 	*session
 	seen map[string][]answer // by path, in order
+	// since are the versions from which collections are watched, at the earliest: those after their last mass deletion.
+	since map[string]string
 }
 
 // remember keeps an answer that is an object. A dry run repeats the version of its body, which may be any.
@@ -210,6 +212,9 @@ func (w *world) watches(kinds []randomKind) {
 		}
 		if first == "" {
 			continue
+		}
+		if older(first, w.since[k.path]) {
+			first = w.since[k.path]
 		}
 		end := w.send2("POST", w.path(k.path), strings.ReplaceAll(k.body("the-end"), "NS", w.ns))
 		w.delete(k.path+"/the-end", `{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`)

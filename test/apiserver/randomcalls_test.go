@@ -136,7 +136,7 @@ func (d dice) call(k randomKind) call {
 		return call{"delete collection " + options, func(w *world) {
 			// In which order the real server deletes is chance: the next call tells what it left.
 			w.note("%d", w.send2("DELETE", w.path(k.path+options), ""))
-			w.get(k.path)
+			w.since[k.path] = w.get(k.path).Metadata.ResourceVersion
 			maps.DeleteFunc(w.seen, func(path string, _ []answer) bool { return strings.HasPrefix(path, k.path+"/") })
 		}}
 	}
