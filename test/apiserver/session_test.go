@@ -273,6 +273,7 @@ var (
 	nodePort  = regexp.MustCompile(`(nodePort\\+":|"\d+:)3\d{4}\b`)        // in JSON, in a table
 	fingers   = regexp.MustCompile(`X509SHA256=[0-9a-f]{64}`)              // of a certificate
 	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`)            // as a field manager
+	managers  = regexp.MustCompile(`managedFields\\+":\[.*?\]`)            // of an object in an error: in the order of their seconds
 	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
@@ -296,5 +297,6 @@ func (s *session) hide(text string) string {
 	text = address.ReplaceAllString(text, "ADDRESS")
 	text = nodePort.ReplaceAllString(text, "${1}N")
 	text = inText.ReplaceAllString(text, "${1}N")
+	text = managers.ReplaceAllString(text, "managedFields")
 	return inPath.ReplaceAllString(text, "$1=X")
 }
