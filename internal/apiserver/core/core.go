@@ -14,11 +14,13 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -297,7 +299,14 @@ func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix str
 	if t.subresource != "" {
 		of = t.key()
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, of, query, n, try, sha256.Sum256(req.Body)))
+	text := make([]byte, 0, 256)
+	for _, part := range []string{s.opts.Seed, of, query} {
+		text = append(strconv.AppendQuote(text, part), ' ')
+	}
+	text = append(strconv.AppendUint(text, n, 10), ' ')
+	text = append(strconv.AppendInt(text, int64(try), 10), ' ')
+	body := sha256.Sum256(req.Body)
+	sum := sha256.Sum256(hex.AppendEncode(text, body[:]))
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random uuid, by its form
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
@@ -305,7 +314,15 @@ func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix str
 	for i := range end {
 		end[i] = letters[int(sum[16+i])%len(letters)]
 	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), string(end[:])
+	out := make([]byte, 0, 36)
+	for i, n := range []int{4, 2, 2, 2, 6} {
+		if i > 0 {
+			out = append(out, '-')
+		}
+		out = hex.AppendEncode(out, id[:n])
+		id = id[n:]
+	}
+	return string(out), string(end[:])
 }
 
 // text returns the object as clients see it, in the version of its storage.

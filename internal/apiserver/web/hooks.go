@@ -33,18 +33,21 @@ var errSlow = errors.New("the request has taken too long")
 // do answers a request, and calls the webhooks that it needs. The lock is not held during calls: other requests,
 // those of the webhooks included, may change the state.
 func (s *Server) do(ctx context.Context, req core.Request, ask func(core.Request) core.Answer) core.Answer {
+	answer := ask(req)
+	if answer.Pending == nil {
+		return answer
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, handlerTime, errSlow)
 	defer cancel()
 	for range maxAsked {
-		answer := ask(req)
-		if answer.Pending == nil {
-			return answer
-		}
 		s.answerCalls(limited, answer.Pending)
 		if errors.Is(context.Cause(limited), errSlow) {
 			break
 		}
 		req.Pending = answer.Pending
+		if answer = ask(req); answer.Pending == nil {
+			return answer
+		}
 	}
 	return req.Refuse(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout,
