@@ -189,7 +189,7 @@ func (a *api) answer(req *Request) *Answer {
 		}
 	}
 	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts, Header: w.more(),
-		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list, User: c.as, Calls: c.hooks.asked}
+		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list, Fields: c.fields, User: c.as, Calls: c.hooks.asked}
 }
 
 // groupOf returns the API group of a path, as in keys.

@@ -28,7 +28,8 @@ type call struct {
 	missing map[string]bool
 	writes  []Write
 	list    *List
-	as      *User // who the request is made as, if it impersonates
+	fields  []map[string]string // of the items of a list
+	as      *User               // who the request is made as, if it impersonates
 	// seen is what the real handlers chose for an object that is created.
 	seen struct{ uid types.UID }
 	// began is when the call did, by the clock that the handlers look at.

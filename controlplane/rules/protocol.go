@@ -50,6 +50,8 @@ type Request struct {
 	Objects map[string]json.RawMessage `json:",omitempty"`
 	// Collection is what a list gives; nil if that is not known yet.
 	Collection *Collection `json:",omitempty"`
+	// Fields asks for the fields of the items of the collection, in the version of the request.
+	Fields bool `json:",omitempty"`
 	// Bookmark asks for a bookmark of the kind, in place of the object that the path names.
 	Bookmark *Bookmark `json:",omitempty"`
 	// Responses are those of webhooks, as far as they are known.
@@ -112,6 +114,8 @@ type Answer struct {
 	// List is what a list or a watch asks for. The body of such an answer is void unless the request
 	// has a Collection.
 	List *List `json:",omitempty"`
+	// Fields are what field selectors can ask for, of each item of the collection.
+	Fields []map[string]string `json:",omitempty"`
 	// User is who a request with Impersonate is made as; nil if that is not allowed.
 	User *User `json:",omitempty"`
 	// Calls are those of webhooks whose responses the request lacks. The answer is void: the calls are made,

@@ -311,6 +311,13 @@ func (s *slot) GetList(ctx context.Context, key string, opts storage.ListOptions
 			failed = cmp.Or(failed, err)
 			continue
 		}
+		if c.req.Fields {
+			_, fields, err := s.attrs(obj)
+			if err != nil {
+				return err
+			}
+			c.fields = append(c.fields, fields)
+		}
 		v.Set(reflect.Append(v, reflect.ValueOf(obj).Elem()))
 	}
 	if failed != nil {

@@ -57,6 +57,10 @@ func (f *failure) answer(req Request) Answer {
 
 // failed is the answer for an error. One that is not meant for clients is an internal error.
 func failed(req Request, err error) Answer {
+	var w *waiting
+	if errors.As(err, &w) {
+		return w.answer
+	}
 	var f *failure
 	if !errors.As(err, &f) {
 		f = newFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: "+err.Error())
