@@ -45,7 +45,6 @@ var all = []suite{
 	{name: "envtest", pkg: "pkg/envtest", build: controllerRuntime},
 	{name: "fake", pkg: "pkg/client/fake", own: true, build: fakeClient},
 	{name: "apiextensions", pkg: "test/integration", build: apiextensions, differs: map[string]string{
-		"TestEmbeddedResources":            "it wants the errors of one object in an order; here they are in that of their fields",
 		"TestApplyCRDuringCRDFinalization": "it waits to see a definition whose objects are being deleted; in memory that has ended when the delete is answered",
 	}},
 }
