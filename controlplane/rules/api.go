@@ -189,7 +189,7 @@ func (a *api) answer(req *Request) *Answer {
 		}
 	}
 	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts, Header: w.otherHeader(),
-		Body: body, Writes: c.writes, Missing: c.missingKeys(), List: c.list, User: c.as, Calls: c.hooks.missing}
+		Body: body, Writes: c.writes, Missing: c.missingKeys(), List: c.list, Fields: c.fields, User: c.as, Calls: c.hooks.missing}
 }
 
 // groupOf returns the API group of a path in the form of keys: that of the core group is "core".

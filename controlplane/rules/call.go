@@ -29,7 +29,8 @@ type call struct {
 	missing map[string]bool
 	writes  []Write
 	list    *List
-	as      *User // the user that the request impersonates
+	fields  []map[string]string // of the items of a list
+	as      *User               // the user that the request impersonates
 	// chosenUID is the uid that the real handlers have chosen for a new object. Answers have the request's instead.
 	chosenUID types.UID
 	// began is the start of the call by the clock of the process, which the real handlers read.

@@ -223,7 +223,7 @@ func (s *State) Step(now time.Time, req Request) Answer {
 			return failed(req, err)
 		}
 		if answer.List != nil && call.Collection == nil {
-			if answer, err = s.askForAll(call, answer.List); err != nil {
+			if answer, err = s.askForAll(call, answer.List, lens{t, now, req.Pending}); err != nil {
 				return failed(req, err)
 			}
 		}
@@ -447,8 +447,8 @@ func (v View) ask(call *rules.Request) (*rules.Answer, error) {
 }
 
 // askForAll asks rules about all objects that a list selects, as a deletion of a collection does.
-func (v View) askForAll(call *rules.Request, l *rules.List) (*rules.Answer, error) {
-	page, failure := v.page(l)
+func (v View) askForAll(call *rules.Request, l *rules.List, through lens) (*rules.Answer, error) {
+	page, failure := v.page(l, through)
 	if failure != nil {
 		return nil, failure
 	}

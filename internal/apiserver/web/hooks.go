@@ -68,6 +68,22 @@ func (s *Server) encode(ctx context.Context, w *core.Watch, view core.View, e co
 	return nil, fmt.Errorf("the object of an event asked for webhooks %d times", maxAsked)
 }
 
+// poll returns what is new for a watch.
+func (s *Server) poll(ctx context.Context, w *core.Watch, view core.View) ([]core.Event, error) {
+	var p *core.Pending
+	for range maxAsked {
+		var err error
+		if p, err = w.Learn(view, s.time(), p); err != nil {
+			return nil, err
+		}
+		if p == nil {
+			return w.Poll(view), nil
+		}
+		s.answerCalls(ctx, p)
+	}
+	return nil, fmt.Errorf("the objects of a watch asked for webhooks %d times", maxAsked)
+}
+
 // answerCalls makes the calls of a request concurrently, and waits for all responses.
 func (s *Server) answerCalls(ctx context.Context, p *core.Pending) {
 	responses := make([]rules.Response, len(p.Calls))

@@ -302,7 +302,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 		if now != epoch {
 			return // restored
 		}
-		events := watch.Poll(view)
+		events, err := s.poll(r.Context(), watch, view)
+		if err != nil {
+			s.opts.Log.Warn("A watch ends", "err", err)
+			return
+		}
 		if due && watch.Bookmarks {
 			events = append(events, core.Event{Type: core.Bookmark, Version: view.Version()})
 		}
