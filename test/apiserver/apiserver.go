@@ -91,8 +91,8 @@ type Options struct {
 	// go on while the server is busy.
 	InMemory bool
 	// Controllers names the controllers that run, as the flag --controllers of kube-controller-manager does: "*"
-	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
-	// nil means none. See DIFFERENCES.md for what they do.
+	// for all, "deployment" for one, "-deployment" for all but it. "scheduler" and "kubelet" are among them, and
+	// "events", without which the others write no Events. nil means none. See DIFFERENCES.md for what they do.
 	Controllers []string
 	// DialWebhook connects to webhooks, of admission and of conversion. The address is that of the URL, or an
 	// endpoint of the Service. nil means the network. Inside a bubble of testing/synctest, pipes are of use.
