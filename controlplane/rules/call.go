@@ -31,6 +31,8 @@ type call struct {
 	as      *User // who the request is made as, if it impersonates
 	// seen is what the real handlers chose for an object that is created.
 	seen struct{ uid types.UID }
+	// uid is what it gets in the place of that.
+	uid string
 	// began is when the call did, by the clock that the handlers look at.
 	began time.Time
 	hooks hookCalls
@@ -43,7 +45,7 @@ type callKey struct{}
 func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 func newCall(req *Request) *call {
-	c := &call{req: req, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now(), plugins: map[string]*seated{}}
+	c := &call{req: req, uid: req.UID, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now(), plugins: map[string]*seated{}}
 	c.hooks.known, c.hooks.uids = map[string]Response{}, map[string]string{}
 	for _, r := range req.Responses {
 		c.hooks.known[r.Key] = r
@@ -206,13 +208,13 @@ func seconds(s *int64) time.Duration {
 	return time.Duration(*s) * time.Second
 }
 
-// settleUID puts the uid of the request in the place of the one that the handlers chose. Some strategies copy
+// settleUID puts the uid of the call in the place of the one that the handlers chose. Some strategies copy
 // it, into labels for instance.
 func (c *call) settleUID(text []byte) []byte {
-	if c.seen.uid == "" || c.req.UID == "" {
+	if c.seen.uid == "" || c.uid == "" {
 		return text
 	}
-	return bytes.ReplaceAll(text, []byte(c.seen.uid), []byte(c.req.UID))
+	return bytes.ReplaceAll(text, []byte(c.seen.uid), []byte(c.uid))
 }
 
 // timestamp matches the times that strategies take from the clock.

@@ -240,13 +240,21 @@ var itself = &user.DefaultInfo{Name: "system:apiserver", Groups: []string{"syste
 
 // inner makes a request of the server itself, within a call.
 func (a *api) inner(c *call, method, path string, body []byte) error {
+	return a.innerOf(c, method, "application/json", path, body)
+}
+
+// innerOf is [api.inner] with a body of any type.
+func (a *api) innerOf(c *call, method, contentType, path string, body []byte) error {
 	r, err := http.NewRequest(method, path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("User-Agent", "kube-apiserver")
 	w := &response{header: http.Header{}}
+	if method == http.MethodPost { // what it creates has a uid of its own
+		defer c.within(path, body)()
+	}
 	if err := a.dispatch(w, r, c, itself, &warnings{}); err != nil {
 		return err
 	}
