@@ -12,6 +12,7 @@ import (
 	apiextensionshelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -259,6 +260,10 @@ func (a *api) innerOf(c *call, method, contentType, path string, body []byte) er
 		return err
 	}
 	if w.code >= 300 {
+		var status metav1.Status
+		if err := json.Unmarshal(w.body.Bytes(), &status); err == nil && status.Kind == "Status" {
+			return fmt.Errorf("%s %s: %w", method, path, &apierrors.StatusError{ErrStatus: status})
+		}
 		return fmt.Errorf("%s %s: %d %s", method, path, w.code, w.body.Bytes())
 	}
 	return nil

@@ -174,6 +174,10 @@ func (t *table) core(events rest.Storage) resources {
 	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: clusterIPs{t.services}}
 	services, servicesStatus, _, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nil)
 	t.fail(err)
+	if t.err == nil {
+		t.services.inner = t.inner
+		t.services.follow(services.Store)
+	}
 	claims, claimsStatus, err := volumeclaim.NewREST(t)
 	t.fail(err)
 	if t.err == nil {

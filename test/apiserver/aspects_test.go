@@ -149,9 +149,6 @@ func (k *kindTalk) creates() {
 		k.object(`"generateName":"`+k.name("g")+`-"`, k.rest), k.object(`"generateName":"Not Valid"`, k.rest),
 	}
 	for _, body := range bodies {
-		if k.short == "Service" && !strings.Contains(body, `"name":"`) {
-			continue // DIFFERENCES.md
-		}
 		k.post(k.path+"?dryRun=All", body)
 	}
 	for _, v := range []string{"Strict", "Warn", "Ignore"} {

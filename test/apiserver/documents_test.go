@@ -10,6 +10,8 @@ import (
 
 const (
 	apiServices = "/apis/apiregistration.k8s.io/v1/apiservices"
+	flowSchemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+	flowLevels  = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
 	acceptAll   = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 )
 
@@ -74,6 +76,24 @@ var documentCases = []conformanceCase{
 		s.do("GET", apiServices, "", "Accept", acceptTable)
 		for _, name := range []string{"v1.", "v1.apps", "v1.flowcontrol.apiserver.k8s.io", "v2.autoscaling", "v1.apiregistration.k8s.io", "v1beta1.apps"} {
 			s.get(apiServices + "/" + name)
+		}
+	}},
+	{"flows and addresses at the start", func(s *session) {
+		for _, path := range []string{flowSchemas, flowLevels, "/apis/networking.k8s.io/v1/ipaddresses"} {
+			var list struct {
+				Items []struct{ Metadata struct{ Name string } }
+			}
+			s.until(path+" are complete", func() bool {
+				_, _, text := s.send("GET", path, "")
+				if err := json.Unmarshal(text, &list); err != nil {
+					s.t.Fatal(err)
+				}
+				return path != flowSchemas || strings.Count(string(text), `"Dangling"`) >= 11
+			})
+			s.do("GET", path, "", "Accept", acceptTable)
+			for _, o := range list.Items {
+				s.get(path + "/" + o.Metadata.Name)
+			}
 		}
 	}},
 	{"APIServices of definitions", func(s *session) {
