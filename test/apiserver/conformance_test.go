@@ -35,8 +35,8 @@ func TestConformance(t *testing.T) {
 	}
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{})
-	alone := slices.Concat(aloneCases, peerCases, webhookCases, conversionCases, policyCases, defaultCases)
-	together := slices.Concat(flows, customCases, kindCases(), readCases(), edgeCases(), structureCases())
+	alone := slices.Concat(documentCases, aloneCases, peerCases, webhookCases, conversionCases, policyCases, defaultCases)
+	together := slices.Concat(flows, serverCases, customCases, kindCases(), readCases(), edgeCases(), structureCases())
 	compareAll(t, alone, together, real, memory)
 }
 

@@ -272,27 +272,30 @@ func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
 // apply makes the changes of an answer.
 func (s *State) apply(now time.Time, writes []rules.Write) {
 	for _, w := range writes {
-		o := newObject(w)
-		old := s.get(w.Key)
-		if w.Delete {
-			s.objects.Delete(w.Key)
-		} else {
-			s.objects.Set(w.Key, o)
-			if old == nil {
-				s.made[w.Key[:strings.LastIndexByte(w.Key, '/')+1]]++
-			}
-		}
-		s.version = w.Version
-		if strings.HasPrefix(w.Key, roleKeys) {
-			s.roles = w.Version
-		}
-		s.log = append(s.log, Change{Version: w.Version, At: now, Old: old, Object: o, Deleted: w.Delete})
+		s.put(now, newObject(w), w.Delete)
 	}
 }
 
-// names returns the uid of a new object, and the suffix of a generated name. They depend on the seed, the collection,
-// the number n of objects created there, the query, the body and the try. Requests about other collections do not
-// change them.
+// put makes one change: an object becomes what it is now, or goes. Its version is that of the state from then on.
+func (s *State) put(now time.Time, o *Object, gone bool) {
+	old := s.get(o.Key)
+	if gone {
+		s.objects.Delete(o.Key)
+	} else {
+		s.objects.Set(o.Key, o)
+		if old == nil {
+			s.made[o.Key[:strings.LastIndexByte(o.Key, '/')+1]]++
+		}
+	}
+	s.version = o.Version
+	if strings.HasPrefix(o.Key, roleKeys) {
+		s.roles = o.Version
+	}
+	s.log = append(s.log, Change{Version: o.Version, At: now, Old: old, Object: o, Deleted: gone})
+}
+
+// names returns the uid of a new object, and what its name ends with if that is generated. They depend on
+// the collection, on what was created there, and on the query and the body: a request elsewhere shifts nothing.
 func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
 	_, query, _ := strings.Cut(req.URL, "?") // so a dry run has other names
 	of := t.collection()
@@ -358,7 +361,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	switch {
 	case t.resource == "" && (strings.HasPrefix(req.URL, "/apis") || strings.HasPrefix(req.URL, "/openapi")), t.group == definitionGroup && !isRead(req.Method):
 		v.with(call, definitionKeys)
-	case t.subresource == "token" || t.resource == "tokenreviews":
+	case t.subresource == "token" || t.resource == "tokenreviews", strings.HasPrefix(req.URL, "/openid/"), strings.HasPrefix(req.URL, "/.well-known/"):
 		call.Seed = v.seed
 	case v.rbac && t.group == "authorization.k8s.io":
 		v.with(call, roleKeys+"clusterrolebindings/")

@@ -148,7 +148,7 @@ func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, erro
 	if err != nil || answer.Pending != nil {
 		return answer, err
 	}
-	if w.headed {
+	if w.headed && w.target.group != "apiregistration.k8s.io" { // its tables have their columns always
 		answer.Body = withoutColumns(answer.Body)
 	}
 	w.headed = true
