@@ -253,5 +253,5 @@ func (s *session) know(path, body, text string) {
 			return
 		}
 	}
-	s.t.Fatalf("the answer never has %s: %s", text, answer)
+	s.t.Fatalf("the answer of %s never has %s: %s", s.url, text, answer)
 }
