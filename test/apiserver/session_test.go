@@ -275,6 +275,7 @@ var (
 	// The real server knows an administrator by a certificate, the one in memory by nothing.
 	credential = regexp.MustCompile(`,\\*"extra\\*":\{\\*"authentication\.kubernetes\.io/credential-id\\*":\[\\*"X509SHA256=[0-9a-f]{64}\\*"\]\}`)
 	program    = regexp.MustCompile(`controlplane-[0-9a-f]{16}`) // as a field manager
+	managers   = regexp.MustCompile(`managedFields\\+":\[.*?\]`) // of an object in an error: in the order of their seconds
 	inPath     = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
