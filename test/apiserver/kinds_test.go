@@ -67,6 +67,7 @@ var kinds = []kindOf{
 	{"/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1 ResourceSlice", `"spec":{"driver":"d.example.com","nodeName":"n","pool":{"name":"p","generation":1,"resourceSliceCount":1}}`, ""},
 	{"/apis/storage.k8s.io/v1/volumeattributesclasses", "storage.k8s.io/v1 VolumeAttributesClass", `"driverName":"d.example.com","parameters":{"a":"b"}`, ""},
 	{"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", `"webhooks":[]`, ""},
+	{"/apis/apiregistration.k8s.io/v1/apiservices", "apiregistration.k8s.io/v1 APIService", `"spec":{"group":"GROUP","version":"v1","groupPriorityMinimum":100,"versionPriority":10}`, ""},
 	{"/apis/networking.k8s.io/v1/ipaddresses", "networking.k8s.io/v1 IPAddress", `"spec":{"parentRef":{"resource":"services","namespace":"NS","name":"s"}}`, ""},
 }
 

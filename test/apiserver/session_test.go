@@ -275,6 +275,7 @@ var (
 	// The real server knows an administrator by a certificate, the one in memory by nothing.
 	credential = regexp.MustCompile(`,\\*"extra\\*":\{\\*"authentication\.kubernetes\.io/credential-id\\*":\[\\*"X509SHA256=[0-9a-f]{64}\\*"\]\}`)
 	program    = regexp.MustCompile(`controlplane-[0-9a-f]{16}`) // as a field manager
+	managers   = regexp.MustCompile(`managedFields\\+":\[.*?\]`) // of an object in an error: in the order of their seconds
 	inPath     = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
@@ -298,5 +299,6 @@ func (s *session) hide(text string) string {
 	text = address.ReplaceAllString(text, "ADDRESS")
 	text = nodePort.ReplaceAllString(text, "${1}N")
 	text = inText.ReplaceAllString(text, "${1}N")
+	text = managers.ReplaceAllString(text, "managedFields")
 	return inPath.ReplaceAllString(text, "$1=X")
 }
