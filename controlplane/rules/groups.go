@@ -90,7 +90,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 )
 
-// group is an API group. Its priority is that of the real server: discovery lists the highest first.
+// group is an API group. Discovery lists groups by priority, the highest first, as on the real server.
 type group struct {
 	name     string
 	priority int
@@ -106,17 +106,17 @@ type groupVersion struct {
 
 type resources map[string]rest.Storage
 
-// table makes the storages. The first error stays.
+// table makes the storages of all resources. It keeps the first error, and then its methods do nothing more.
 type table struct {
 	err       error
 	services  *allocations
-	evictions *turns
-	tokens    *turns
-	// inner makes a request of the server itself.
+	evictions *callLock
+	tokens    *callLock
+	// inner makes a request of the server itself within a call. See [api.inner].
 	inner func(c *call, method, path string, body []byte) error
 }
 
-// groups are all resources that are served, but for custom ones.
+// groups returns the built-in groups with the storages of all their resources.
 func (t *table) groups() ([]group, error) {
 	events := t.one(event.NewREST(t, 3600))
 	scalers := t.two("horizontalpodautoscalers")(autoscaler.NewREST(t))
@@ -181,8 +181,8 @@ func (t *table) core(events rest.Storage) resources {
 	claims, claimsStatus, err := volumeclaim.NewREST(t)
 	t.fail(err)
 	if t.err == nil {
-		services.Storage.Storage.(*slot).decorate = services.Decorator
-		claims.Storage.Storage.(*slot).decorate = claims.Decorator
+		services.Storage.Storage.(*callStorage).decorate = services.Decorator
+		claims.Storage.Storage.(*callStorage).decorate = claims.Decorator
 	}
 	return join(
 		t.two("persistentvolumeclaims")(claims, claimsStatus, nil), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
@@ -255,7 +255,7 @@ func (t *table) volumes() resources {
 	}
 }
 
-// roles are roles and bindings. Nobody can grant more than they hold.
+// roles returns the storages of roles and bindings. They refuse to grant permissions that the user lacks.
 func (t *table) roles() resources {
 	clusterBindings, err := clusterrolebinding.NewREST(t)
 	t.fail(err)
@@ -280,13 +280,13 @@ func (t *table) fail(err error) {
 	}
 }
 
-// one returns a storage.
+// one returns a storage, and keeps the error.
 func (t *table) one(storage rest.Storage, err error) rest.Storage {
 	t.fail(err)
 	return storage
 }
 
-// two returns a function for a resource that has a status.
+// two returns a function that names a storage and that of its status, and keeps the error.
 func (t *table) two(name string) func(main, status rest.Storage, err error) resources {
 	return func(main, status rest.Storage, err error) resources {
 		t.fail(err)
@@ -302,10 +302,10 @@ func join(all ...resources) resources {
 	return out
 }
 
-// storedAs has the version that objects of a group are stored in, where that is not v1.
+// storedAs has the version in which objects of a group are stored, unless that is v1.
 var storedAs = map[string]string{"autoscaling": "v2"}
 
-// GetRESTOptions gives each resource a storage over the objects of a call.
+// GetRESTOptions gives each resource a callStorage.
 func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	version := storedAs[r.Group]
 	if version == "" {
@@ -316,7 +316,7 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		info, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
 		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
 	}
-	stored := runtime.Codec(plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
+	stored := runtime.Codec(protobufJSON{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
 	if r.Group == apiextensions.GroupName { // it stores them as JSON
 		stored = codec(runtime.ContentTypeJSON)
 	}
@@ -333,14 +333,14 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 	}
 	return generic.RESTOptions{
 		StorageConfig:           config.ForResource(r),
-		Decorator:               newSlot,
+		Decorator:               newCallStorage,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          keyPrefix(r),
 	}, nil
 }
 
-// keyPrefix is what the keys of a resource begin with.
+// keyPrefix returns the beginning of the keys of a resource, without the slashes around it.
 func keyPrefix(r schema.GroupResource) string {
 	if r.Group == "" {
 		return "core/" + r.Resource

@@ -8,7 +8,7 @@ import (
 )
 
 // issuerMetadata says who issues tokens, and by which key, in the call whose turn it is.
-type issuerMetadata struct{ turn *turns }
+type issuerMetadata struct{ turn *callLock }
 
 var _ serviceaccount.OpenIDMetadataProvider = issuerMetadata{}
 

@@ -165,12 +165,12 @@ func (c *call) before(key string) json.RawMessage {
 
 // within begins a request of the server itself that creates an object. The caller calls the result at its end.
 func (c *call) within(path string, body []byte) (end func()) {
-	seen, uid := c.seen, c.uid
+	chosen, uid := c.chosenUID, c.uid
 	if uid != "" {
 		c.uid = derived(uid, path, body)
 	}
-	c.seen.uid = ""
-	return func() { c.seen, c.uid = seen, uid }
+	c.chosenUID = ""
+	return func() { c.chosenUID, c.uid = chosen, uid }
 }
 
 // derived returns a uid that comes of another one.

@@ -23,9 +23,9 @@ var serviceRange = net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask
 const firstPort, lastPort = 30000, 32767
 
 // allocations gives Services their addresses and ports: the lowest ones that no Service of the call has. The
-// interfaces of allocators have no context, so there is one call at a time.
+// interfaces of allocators have no context, so one call holds it at a time.
 type allocations struct {
-	turn  sync.Mutex // held while a request about Services is answered
+	mu    sync.Mutex // held while a request about Services is answered
 	call  *call
 	known bool
 	ips   map[string]bool
@@ -36,14 +36,15 @@ type allocations struct {
 	inner func(c *call, method, path string, body []byte) error
 }
 
-// begin makes the allocations those of a call. The caller calls the result when the call has ended.
-func (a *allocations) begin(c *call) (end func()) {
-	a.turn.Lock()
+// acquire makes c the call of the allocations, and returns the function that releases them. It blocks while another
+// call holds them.
+func (a *allocations) acquire(c *call) (release func()) {
+	a.mu.Lock()
 	a.call, a.known, a.service, a.ips, a.ports = c, false, nil, map[string]bool{}, map[int]bool{}
-	return a.turn.Unlock
+	return a.mu.Unlock
 }
 
-// read finds what is taken.
+// read collects the addresses and ports of the Services of the call, once.
 func (a *allocations) read() error {
 	if a.known {
 		return nil

@@ -91,8 +91,8 @@ type Options struct {
 	// go on while the server is busy.
 	InMemory bool
 	// Controllers names the controllers that run, as the flag --controllers of kube-controller-manager does: "*"
-	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
-	// nil means none. See DIFFERENCES.md for what they do.
+	// for all, "deployment" for one, "-deployment" for all but it. "scheduler" and "kubelet" are among them, and
+	// "events", without which the others write no Events. nil means none. See DIFFERENCES.md for what they do.
 	Controllers []string
 	// DialWebhook connects to webhooks, of admission and of conversion. The address is that of the URL, or an
 	// endpoint of the Service. nil means the network. Inside a bubble of testing/synctest, pipes are of use.
@@ -153,6 +153,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: Options.Controllers: %w", err)
 	}
+	definitions, err := o.files()
+	if err != nil {
+		return nil, err
+	}
 	ask, err := rulesFor(ctx, o.Progress)
 	if err != nil {
 		return nil, err
@@ -172,7 +176,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook})
-	if err := define(handler, o.CRDs); err != nil {
+	if err := define(handler, o.CRDs, definitions); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if err := startControllers(handler, chosen, o); err != nil {
@@ -198,6 +202,19 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
+}
+
+// files returns the files of CRDs. Files that are missing are found here, before the rules are built.
+func (o Options) files() (definitions []string, err error) {
+	if definitions, err = filesOf(o.CRDs); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
+	if o.State != "" {
+		if _, err := os.Stat(o.State); err != nil {
+			return nil, fmt.Errorf("apiserver: state: %w", err)
+		}
+	}
+	return definitions, nil
 }
 
 // URL returns the address, http://127.0.0.1:PORT, or https:// with TLS. That of a server in memory leads nowhere.

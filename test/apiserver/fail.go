@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/faults"
@@ -162,16 +163,23 @@ func (f *Fault) End() { f.fault.End() }
 //	s.Fail(apiserver.On("update", "deployments/status").Times(3), apiserver.Conflict)
 //
 // Several rules may match a request; the first error counts. A rule that has matched nothing when the test ends
-// fails it, so that a test does not pass for lack of its fault. Fail panics if a rule cannot match anything: a
-// verb that does not exist, or an effect on watches for another verb.
+// fails it, so that a test does not pass for lack of its fault. A rule that cannot match anything (a verb that does
+// not exist, an effect on watches for another verb) ends the test; Fail panics on a server of [New].
 func (s *Server) Fail(rule Rule, effects ...Effect) *Fault {
+	if s.t != nil {
+		s.t.Helper()
+	}
 	var all []faults.Effect
 	for _, e := range effects {
 		all = append(all, e.effect)
 	}
 	f, err := s.web.Fail(rule.rule, all)
 	if err != nil {
-		panic("apiserver: " + err.Error())
+		err = fmt.Errorf("apiserver: %w", err)
+		if s.t == nil {
+			panic(err)
+		}
+		s.t.Fatal(err)
 	}
 	return &Fault{f}
 }

@@ -389,10 +389,24 @@ func TestARuleThatMatchedNothing(t *testing.T) {
 	}
 }
 
+// A rule with a mistake ends its test. Without a test it panics.
 func TestARuleThatIsNone(t *testing.T) {
-	s := apiserver.Start(t, apiserver.Options{})
+	const want = `there is no verb "updat"`
+	f := &fatal{TB: t}
+	func() {
+		defer func() { _ = recover() }()
+		apiserver.Start(f, apiserver.Options{}).Fail(apiserver.On("updat", "pods"), apiserver.Conflict)
+	}()
+	if !strings.Contains(f.text, want) {
+		t.Errorf("the test ended with %q", f.text)
+	}
+	s, err := apiserver.New(t.Context(), apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	defer func() {
-		if got, _ := recover().(string); !strings.Contains(got, `there is no verb "updat"`) {
+		if got, _ := recover().(error); got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("Fail said %q", got)
 		}
 	}()

@@ -23,10 +23,10 @@ type Beginning struct {
 	objects []*Object
 }
 
-// began is the time at which a Beginning is made. No object has it for another reason.
+// began is the time in the objects of a Beginning. It is so odd that each occurrence is a time to replace.
 var began = time.Date(1971, 2, 3, 4, 5, 6, 0, time.UTC)
 
-// NewBeginning makes what every cluster has, with its roles and bindings if it has RBAC.
+// NewBeginning makes the objects that every cluster has; with rbac also the roles and bindings.
 func NewBeginning(r Rules, rbac bool) (*Beginning, error) {
 	s := New(Options{Rules: r})
 	if err := s.boot(began); err != nil {
@@ -52,10 +52,11 @@ func NewBeginning(r Rules, rbac bool) (*Beginning, error) {
 	return b, nil
 }
 
-// chosen matches the uid of an object. It stands before all that somebody else may have written.
+// chosen matches the uid of an object. Its first match is in the metadata, before any text of a user.
 var chosen = regexp.MustCompile(`"uid":"([-0-9a-f]{36})"`)
 
-// Begin makes the objects of a Beginning, at a time, and with uids by the seed of the state. The state is new.
+// Begin makes the objects of a Beginning, with the time now and uids by the seed of the state. The state must be
+// empty.
 func (s *State) Begin(now time.Time, b *Beginning) {
 	writes := slices.Clone(b.own)
 	for i := range writes {

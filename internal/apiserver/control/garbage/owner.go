@@ -12,18 +12,18 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-// state is what an owner is like, as a dependent sees it.
+// state is the state of an owner.
 type state int
 
 const (
 	absent  state = iota // the kind exists, and the owner does not
-	unknown              // nobody knows the kind, or a cluster-wide object names a namespaced owner
+	unknown              // there is no such kind, or a cluster-wide object names a namespaced owner
 	there
 	leaving // it waits for its dependents to go
 )
 
-// stateOf returns the state of the owner that a reference names. One of another name, kind or namespace than the
-// reference says is not the owner, even if it has its uid.
+// stateOf returns the state of the owner that a reference names. An object with the uid of the reference but another
+// name, kind or namespace is not the owner.
 func stateOf(s *control.State, ref metav1.OwnerReference, dependent *control.Meta) state {
 	namespaced, ok := scopeOf(s, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	if !ok || namespaced && dependent.Namespace == "" {
@@ -61,7 +61,7 @@ var clusterWide = map[string]bool{
 	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "DeviceClass": true, "ResourceSlice": true,
 }
 
-// definition is what matters of a definition of custom resources.
+// definition has the fields that are read of a definition of custom resources.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
