@@ -13,7 +13,7 @@ type kindTalk struct {
 	apiVersion, short string
 }
 
-// aspects are what is asked about each kind.
+// aspects are the conversations about each kind.
 var aspects = []struct {
 	name string
 	run  func(*kindTalk)
@@ -33,7 +33,7 @@ var aspects = []struct {
 	{"deletions", (*kindTalk).deletions},
 }
 
-// kindCases are the aspects of all kinds.
+// kindCases returns a case for each kind and aspect.
 func kindCases() []conformanceCase {
 	var cases []conformanceCase
 	for _, a := range aspects {
@@ -71,7 +71,7 @@ func (k *kindTalk) name(letter string) string {
 // one returns the path of an object.
 func (k *kindTalk) one(letter string) string { return k.path + "/" + k.name(letter) }
 
-// chosen returns the path of the collection with options. Objects of other cases are left out.
+// chosen returns the path of the collection with options, and a selector that leaves out objects of other cases.
 func (k *kindTalk) chosen(options ...string) string {
 	if !k.namespaced() {
 		options = append(options, "labelSelector=case%3DNS")
@@ -82,13 +82,13 @@ func (k *kindTalk) chosen(options ...string) string {
 	return k.path + "?" + strings.Join(options, "&")
 }
 
-// body returns an object with more fields of its metadata.
+// body returns an object with additional fields of its metadata.
 func (k *kindTalk) body(letter string, metadata ...string) string {
 	metadata = append([]string{fmt.Sprintf(`"name":%q`, k.name(letter)), `"labels":{"case":"NS"}`}, metadata...)
 	return k.object(strings.Join(metadata, ","), k.rest)
 }
 
-// object returns an object of a text of its metadata, and of the rest.
+// object returns an object made of its metadata and its other fields, both as text.
 func (k *kindTalk) object(metadata, rest string) string {
 	if rest != "" {
 		rest = "," + rest
@@ -101,7 +101,7 @@ func (k *kindTalk) make(letter string, metadata ...string) answer {
 	return k.post(k.path, k.body(letter, metadata...))
 }
 
-// life is that of one object.
+// life creates, reads, changes and deletes one object.
 func (k *kindTalk) life() {
 	one, body := k.one("x"), k.body("x")
 	k.post(k.path+"?fieldValidation=Strict", body)
@@ -122,7 +122,7 @@ func (k *kindTalk) life() {
 	k.get(one)
 }
 
-// creates are objects that cannot be created, and some that can.
+// creates tries to create objects, valid and not.
 func (k *kindTalk) creates() {
 	k.make("a")
 	k.make("a")
@@ -157,14 +157,14 @@ func (k *kindTalk) creates() {
 	k.get(k.one("a") + "/status/nothing")
 }
 
-// mutants are objects with one field that is something else.
+// mutants tries to create objects with one field changed.
 func (k *kindTalk) mutants() {
 	for _, body := range mutants(k.t, k.body("m"), false) {
 		k.post(k.path+"?dryRun=All", body)
 	}
 }
 
-// changes are updates of one field each.
+// changes updates one field at a time.
 func (k *kindTalk) changes() {
 	k.make("m")
 	got := k.get(k.one("m"))
@@ -173,7 +173,7 @@ func (k *kindTalk) changes() {
 	}
 }
 
-// updates are about versions and names.
+// updates updates objects with versions and names that fit or not.
 func (k *kindTalk) updates() {
 	one := k.one("a")
 	k.put(one, k.body("a")) // some kinds are created so
@@ -196,7 +196,7 @@ func (k *kindTalk) updates() {
 	k.get(one)
 }
 
-// patches are those of all types.
+// patches patches objects by all patch types.
 func (k *kindTalk) patches() {
 	k.make("a")
 	one := k.one("a")

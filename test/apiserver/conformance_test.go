@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m)))
 }
 
-// Each case runs against the API server in memory and against a real one. What they answer is equal.
+// Each case runs against the API server in memory and against a real one. Their answers are equal.
 func TestConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
@@ -40,10 +40,10 @@ func TestConformance(t *testing.T) {
 	compareAll(t, alone, together, real, memory)
 }
 
-// aloneCases read or change what all cases have.
+// aloneCases read or change objects that all cases share. They do not run at the same time as others.
 var aloneCases []conformanceCase
 
-// server is a server that conversations are had with.
+// server is a server on which cases run.
 type server interface {
 	URL() string
 	RESTConfig() *rest.Config
@@ -51,13 +51,13 @@ type server interface {
 }
 
 // repeats is how often a case that differs is run again, in another namespace. The real server reads caches that may be
-// late, above all on a busy machine, and what it then answers is chance. This one has none: a defect differs each time.
+// late, most of all on a busy machine. The server in memory has none, so a defect differs each time.
 const repeats = 2
 
-// apart is how far the numbers of the same case are apart.
+// apart is added to the number of a case for each repetition.
 const apart = 3000
 
-// compareAll runs each case against both servers: those alone first, each when no other one runs.
+// compareAll runs each case against both servers: first those of alone, one after the other, and then the others.
 func compareAll(t *testing.T, alone, together []conformanceCase, real, memory server) {
 	servers := [2]server{real, memory}
 	clients := [2]*http.Client{httpClient(t, real.RESTConfig()), httpClient(t, memory.RESTConfig())}
