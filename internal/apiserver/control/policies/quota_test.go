@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 

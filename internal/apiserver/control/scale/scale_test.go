@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
