@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/server/mux"
@@ -34,6 +35,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
+	kubernetesroutes "k8s.io/kubernetes/pkg/routes"
+	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
 // maxBody is the limit of the real server, 3 MB.
@@ -45,7 +48,7 @@ type api struct {
 	infos     *request.RequestInfoFactory
 	services  allocations
 	evictions callLock
-	tokens    callLock // of reviews of tokens
+	tokens    callLock // of questions about tokens
 	custom    *customResources
 	groups    []builtin
 	// schemas serves the OpenAPI documents of the built-in groups. They are made when somebody asks for one.
@@ -101,6 +104,7 @@ func newAPI() (*api, error) {
 		}
 	}
 	d.serve(a.container)
+	kubernetesroutes.NewOpenIDMetadataServer(issuerMetadata{&a.tokens}).Install(a.container)
 	a.schemas = sync.OnceValue(func() http.Handler {
 		m := mux.NewPathRecorderMux("openapi")
 		routes.OpenAPI{V3Config: openAPI()}.InstallV3(a.container, m)
@@ -189,7 +193,7 @@ func (a *api) answer(req *Request) *Answer {
 		}
 	}
 	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts, Header: w.otherHeader(),
-		Body: body, Writes: c.writes, Missing: c.missingKeys(), List: c.list, User: c.as, Calls: c.hooks.missing}
+		Body: body, Writes: c.writes, Missing: c.missingKeys(), List: c.list, Fields: c.fields, User: c.as, Calls: c.hooks.missing}
 }
 
 // groupOf returns the API group of a path in the form of keys: that of the core group is "core".
@@ -226,7 +230,13 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	if c.restores() {
 		return nil
 	}
-	return a.define(c)
+	if err := a.define(c); err != nil {
+		return err
+	}
+	if err := a.register(c); err != nil {
+		return err
+	}
+	return a.dangle(c)
 }
 
 // dispatch runs the handler of a resource or a document.
@@ -238,7 +248,7 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, who user
 	if info.Resource == "services" {
 		defer a.services.acquire(c)()
 	}
-	if info.Resource == "tokenreviews" {
+	if info.Resource == "tokenreviews" || info.Path == serviceaccount.OpenIDConfigPath || info.Path == serviceaccount.JWKSPath {
 		defer a.tokens.acquire(c)()
 	}
 	if info.Subresource == "eviction" {
@@ -409,10 +419,13 @@ func (d *documents) serveRoot(container *restful.Container) {
 	slices.SortStableFunc(d.groups, func(a, b listedGroup) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.Name, b.Name))
 	})
-	root := discovery.NewRootAPIsHandler(addresses, legacyscheme.Codecs)
+	list := &metav1.APIGroupList{}
 	for _, g := range d.groups {
-		root.AddGroup(g.APIGroup)
+		list.Groups = append(list.Groups, g.APIGroup)
 	}
+	root := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		responsewriters.WriteObjectNegotiated(legacyscheme.Codecs, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, list, false)
+	})
 	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(root, d.named, d.named).GenerateWebService("/apis", metav1.APIGroupList{}))
 }
 
@@ -452,9 +465,5 @@ func (d *documents) serve(container *restful.Container) {
 	for _, g := range d.groups {
 		container.Add(discovery.NewAPIGroupHandler(legacyscheme.Codecs, g.APIGroup).WebService())
 	}
-	ws := new(restful.WebService).Path("/version").Produces(restful.MIME_JSON)
-	ws.Route(ws.GET("/").To(func(req *restful.Request, resp *restful.Response) {
-		responsewriters.WriteRawJSON(http.StatusOK, *compatibility.DefaultBuildEffectiveVersion().Info(), resp.ResponseWriter)
-	}))
-	container.Add(ws)
+	routes.Version{Version: compatibility.DefaultBuildEffectiveVersion().Info()}.Install(container)
 }

@@ -29,9 +29,11 @@ type call struct {
 	missing map[string]bool
 	writes  []Write
 	list    *List
-	as      *User // the user that the request impersonates
-	// chosenUID is the uid that the real handlers have chosen for a new object. Answers have the request's instead.
+	fields  []map[string]string // of the items of a list
+	as      *User               // the user that the request impersonates
+	// chosenUID is the uid that the real handlers have chosen for a new object. Answers have uid instead.
 	chosenUID types.UID
+	uid       string
 	// began is the start of the call by the clock of the process, which the real handlers read.
 	began time.Time
 	hooks hookCalls
@@ -44,7 +46,7 @@ type callKey struct{}
 func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 func newCall(req *Request) *call {
-	c := &call{req: req, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now(), plugins: map[string]*lockedPlugin{}}
+	c := &call{req: req, uid: req.UID, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now(), plugins: map[string]*lockedPlugin{}}
 	c.hooks.known, c.hooks.uids = map[string]Response{}, map[string]string{}
 	for _, r := range req.Responses {
 		c.hooks.known[r.Key] = r
@@ -207,13 +209,13 @@ func seconds(s *int64) time.Duration {
 	return time.Duration(*s) * time.Second
 }
 
-// replaceUID replaces the uid that the handlers have chosen by that of the request, everywhere in a text. Some
+// replaceUID replaces the uid that the handlers have chosen by that of the call, everywhere in a text. Some
 // strategies copy the uid into labels, for instance.
 func (c *call) replaceUID(text []byte) []byte {
-	if c.chosenUID == "" || c.req.UID == "" {
+	if c.chosenUID == "" || c.uid == "" {
 		return text
 	}
-	return bytes.ReplaceAll(text, []byte(c.chosenUID), []byte(c.req.UID))
+	return bytes.ReplaceAll(text, []byte(c.chosenUID), []byte(c.uid))
 }
 
 // timestamp matches the times that strategies take from the clock.

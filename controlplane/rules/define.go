@@ -12,6 +12,7 @@ import (
 	apiextensionshelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -240,17 +241,29 @@ var itself = &user.DefaultInfo{Name: "system:apiserver", Groups: []string{"syste
 
 // inner makes a request of the server itself, within a call.
 func (a *api) inner(c *call, method, path string, body []byte) error {
+	return a.innerOf(c, method, "application/json", path, body)
+}
+
+// innerOf is [api.inner] with a body of any type.
+func (a *api) innerOf(c *call, method, contentType, path string, body []byte) error {
 	r, err := http.NewRequest(method, path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("User-Agent", "kube-apiserver")
 	w := &response{header: http.Header{}}
+	if method == http.MethodPost { // what it creates has a uid of its own
+		defer c.within(path, body)()
+	}
 	if err := a.dispatch(w, r, c, itself, &warnings{}); err != nil {
 		return err
 	}
 	if w.code >= 300 {
+		var status metav1.Status
+		if err := json.Unmarshal(w.body.Bytes(), &status); err == nil && status.Kind == "Status" {
+			return fmt.Errorf("%s %s: %w", method, path, &apierrors.StatusError{ErrStatus: status})
+		}
 		return fmt.Errorf("%s %s: %d %s", method, path, w.code, w.body.Bytes())
 	}
 	return nil

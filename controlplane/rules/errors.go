@@ -30,7 +30,7 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 		return body
 	}
 	if custom {
-		slices.SortFunc(s.Details.Causes, bySchema)
+		slices.SortFunc(s.Details.Causes, ofCustom)
 	} else {
 		sortMaps(s.Details.Causes)
 	}
@@ -50,6 +50,17 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 		return body
 	}
 	return sorted.Bytes()
+}
+
+// ofCustom orders errors about a custom resource. Those about its own metadata come first, as on the real server.
+func ofCustom(a, b metav1.StatusCause) int {
+	own := func(c metav1.StatusCause) int {
+		if first, _, _ := strings.Cut(c.Field, "."); first == "metadata" {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(own(a)-own(b), bySchema(a, b))
 }
 
 // bySchema orders errors by field, type and message. An error about the whole object comes last: it says that rules

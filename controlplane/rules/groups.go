@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	apiregistrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	apiservice "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	core "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/kubelet/client"
@@ -121,6 +124,7 @@ func (t *table) groups() ([]group, error) {
 	authentication, authorization := t.reviews()
 	all := []group{
 		{"", 18000, []groupVersion{{"v1", 1, t.core(events)}}},
+		{registrationGroup, 20000, stable(t.apiServices())},
 		{"events.k8s.io", 17750, stable(resources{"events": events})},
 		{"apps", 17800, stable(t.apps())},
 		{"authentication.k8s.io", 17700, stable(authentication)},
@@ -139,8 +143,8 @@ func (t *table) groups() ([]group, error) {
 		{"scheduling.k8s.io", 16600, stable(resources{"priorityclasses": t.one(priorityclass.NewREST(t))})},
 		{"coordination.k8s.io", 16500, stable(resources{"leases": t.one(lease.NewREST(t))})},
 		{"node.k8s.io", 16300, stable(resources{"runtimeclasses": t.one(runtimeclass.NewREST(t))})},
-		{"flowcontrol.apiserver.k8s.io", 16100, stable(t.flows())},
-		{"resource.k8s.io", 15900, stable(t.devices())},
+		{"flowcontrol.apiserver.k8s.io", 16100, []groupVersion{{"v1", 21, t.flows()}}},
+		{"resource.k8s.io", 16200, []groupVersion{{"v1", 21, t.devices()}}},
 		{"discovery.k8s.io", 16200, stable(resources{"endpointslices": t.one(endpointslice.NewREST(t))})},
 	}
 	return all, t.err
@@ -170,6 +174,10 @@ func (t *table) core(events rest.Storage) resources {
 	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: clusterIPs{t.services}}
 	services, servicesStatus, _, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nil)
 	t.fail(err)
+	if t.err == nil {
+		t.services.inner = t.inner
+		t.services.follow(services.Store)
+	}
 	claims, claimsStatus, err := volumeclaim.NewREST(t)
 	t.fail(err)
 	if t.err == nil {
@@ -181,7 +189,8 @@ func (t *table) core(events rest.Storage) resources {
 		resources{
 			"bindings": pods.LegacyBinding, "pods": pods.Pod, "pods/binding": pods.Binding, "pods/status": pods.Status,
 			"pods/eviction": pods.Eviction, "pods/ephemeralcontainers": pods.EphemeralContainers, "pods/resize": pods.Resize,
-			"nodes": nodes.Node, "nodes/status": nodes.Status,
+			"pods/log": pods.Log, // the core answers; this is for documents
+			"nodes":    nodes.Node, "nodes/status": nodes.Status,
 			"replicationcontrollers": replicas.Controller, "replicationcontrollers/status": replicas.Status, "replicationcontrollers/scale": replicas.Scale,
 			"namespaces": namespaces, "namespaces/status": status, "namespaces/finalize": finalize,
 			"configmaps": t.one(configmap.NewREST(t)), "endpoints": endpoints, "services": services, "services/status": servicesStatus, "events": events, "limitranges": t.one(limitrange.NewREST(t)),
@@ -213,6 +222,12 @@ func (t *table) definitions() resources {
 	}
 	const name = "customresourcedefinitions"
 	return resources{name: all, name + "/status": customresourcedefinition.NewStatusREST(legacyscheme.Scheme, all)}
+}
+
+func (t *table) apiServices() resources {
+	apiregistrationinstall.Install(legacyscheme.Scheme)
+	all := apiservice.NewREST(legacyscheme.Scheme, t)
+	return resources{"apiservices": all, "apiservices/status": apiservice.NewStatusREST(legacyscheme.Scheme, all)}
 }
 
 func (t *table) certificates() resources {
@@ -312,6 +327,9 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 	config.EncodeVersioner = gv // discovery has a hash of it
 	if r.Group == apiextensions.GroupName {
 		config.EncodeVersioner = schema.GroupVersion{Group: r.Group, Version: "v1beta1"} // so the real server says
+	}
+	if strings.HasPrefix(r.Resource, "mutatingadmissionpolic") && r.Group == "admissionregistration.k8s.io" {
+		config.EncodeVersioner = schema.GroupVersion{Group: r.Group, Version: "v1beta1"}
 	}
 	return generic.RESTOptions{
 		StorageConfig:           config.ForResource(r),

@@ -18,7 +18,7 @@ func realKey(key string) string {
 	if old := registryNames[resource]; old != "" && (group == "core" || group == "networking.k8s.io") {
 		resource = old
 	}
-	if group == apiextensions.GroupName || group != "core" && strings.Contains(group, ".") && !legacyscheme.Scheme.IsGroupRegistered(group) {
+	if group == apiextensions.GroupName || group == registrationGroup || group != "core" && strings.Contains(group, ".") && !legacyscheme.Scheme.IsGroupRegistered(group) {
 		resource = group + "/" + resource
 	}
 	return "/" + resource + "/" + name

@@ -44,6 +44,13 @@ func (s *callStorage) GetList(ctx context.Context, key string, opts storage.List
 			failed = cmp.Or(failed, err)
 			continue
 		}
+		if c.req.Fields {
+			_, fields, err := s.attrs(obj)
+			if err != nil {
+				return err
+			}
+			c.fields = append(c.fields, fields)
+		}
 		v.Set(reflect.Append(v, reflect.ValueOf(obj).Elem()))
 	}
 	if failed != nil {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	core "k8s.io/kubernetes/pkg/apis/core"
-	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
 	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
 	service "k8s.io/kubernetes/pkg/registry/core/service/storage"
 )
@@ -31,13 +30,17 @@ type allocations struct {
 	known bool
 	ips   map[string]bool
 	ports map[int]bool
+	// service is the one that is created or updated.
+	service *core.Service
+	// inner makes a request of the server itself.
+	inner func(c *call, method, path string, body []byte) error
 }
 
 // acquire makes c the call of the allocations, and returns the function that releases them. It blocks while another
 // call holds them.
 func (a *allocations) acquire(c *call) (release func()) {
 	a.mu.Lock()
-	a.call, a.known, a.ips, a.ports = c, false, map[string]bool{}, map[int]bool{}
+	a.call, a.known, a.service, a.ips, a.ports = c, false, nil, map[string]bool{}, map[int]bool{}
 	return a.mu.Unlock
 }
 
@@ -79,44 +82,6 @@ type endpointsOf struct {
 func (e endpointsOf) Delete(ctx context.Context, name string, valid rest.ValidateObjectFunc, o *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	return e.EndpointsStorage.Delete(context.WithValue(ctx, callKey{}, e.call), name, valid, o)
 }
-
-// clusterIPs allocates cluster IPs. It keeps nothing between calls: the Services are the state.
-type clusterIPs struct{ *allocations }
-
-var _ ipallocator.Interface = clusterIPs{}
-
-func (a clusterIPs) Allocate(ip net.IP) error {
-	if err := a.read(); err != nil {
-		return err
-	}
-	if !serviceRange.Contains(ip) {
-		return ipallocator.ErrMismatchedNetwork
-	}
-	if a.ips[ip.String()] {
-		return ipallocator.ErrAllocated
-	}
-	a.ips[ip.String()] = true
-	return nil
-}
-
-func (a clusterIPs) AllocateNext() (net.IP, error) {
-	for n := 2; n < 1<<16-1; n++ { // the first one is that of the Service "kubernetes"
-		ip := net.IPv4(serviceRange.IP[0], serviceRange.IP[1], byte(n>>8), byte(n)).To4()
-		if err := a.Allocate(ip); !errors.Is(err, ipallocator.ErrAllocated) {
-			return ip, err
-		}
-	}
-	return nil, ipallocator.ErrFull
-}
-
-func (a clusterIPs) Release(net.IP) error          { return nil }
-func (a clusterIPs) ForEach(func(net.IP))          {}
-func (a clusterIPs) CIDR() net.IPNet               { return serviceRange }
-func (a clusterIPs) IPFamily() core.IPFamily       { return core.IPv4Protocol }
-func (a clusterIPs) Has(ip net.IP) bool            { return a.ips[ip.String()] }
-func (a clusterIPs) Destroy()                      {}
-func (a clusterIPs) EnableMetrics()                {}
-func (a clusterIPs) DryRun() ipallocator.Interface { return a }
 
 // ports allocates node ports.
 type ports struct{ *allocations }

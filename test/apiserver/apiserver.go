@@ -93,8 +93,9 @@ type Options struct {
 	// while the server is busy.
 	InMemory bool
 	// Controllers names the controllers that run, in the form of the flag --controllers of kube-controller-manager: "*"
-	// means all, "deployment" one, and "-deployment" leaves one out. "scheduler" and "kubelet" are among them. nil means
-	// none. DIFFERENCES.md says how they differ from the real ones.
+	// means all, "deployment" one, and "-deployment" leaves one out. "scheduler" and "kubelet" are among them, and
+	// "events", without which the others write no Events. nil means none. DIFFERENCES.md says how they differ from the
+	// real ones.
 	Controllers []string
 	// DialWebhook connects to webhooks of admission and conversion. The address is that of the URL, or of an endpoint of
 	// the Service. nil means the network. Inside a bubble of testing/synctest it must return a pipe.

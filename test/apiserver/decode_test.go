@@ -48,6 +48,10 @@ var kindsOfServer = func() *runtime.Scheme {
 	if err := apiextensionsv1.AddToScheme(s); err != nil {
 		panic(err)
 	}
+	// The types of APIServices are in no module that this one has. Their metadata is where that of all kinds is.
+	gv := schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}
+	s.AddKnownTypeWithName(gv.WithKind("APIService"), &metav1.PartialObjectMetadata{})
+	s.AddKnownTypeWithName(gv.WithKind("APIServiceList"), &metav1.PartialObjectMetadataList{})
 	return s
 }()
 

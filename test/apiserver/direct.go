@@ -194,13 +194,21 @@ func (x *exchange) show() {
 	}
 }
 
-func (x *exchange) Header() http.Header { return x.header }
+// Header returns the header that is to be sent. What changes after that was sent is not seen.
+func (x *exchange) Header() http.Header {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.code != 0 {
+		return x.sent.Clone()
+	}
+	return x.header
+}
 
 func (x *exchange) WriteHeader(code int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.code == 0 {
-		x.code, x.sent = code, x.header.Clone()
+		x.code, x.sent = code, x.header
 	}
 }
 

@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -55,12 +56,32 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 				}
 			}
 		}
+		before, _ := m.Counts()
+		for _, texts := range opaqueTexts {
+			for range 4 {
+				req := withTexts(t, random, varied(random, q, "abcd", digits), texts)
+				if req == nil {
+					break // its kind takes no text as it is
+				}
+				want, err := direct(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := over(req)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s %q:\ngot  %s\nwant %s", q.URL, req.Body, shown(got), shown(want))
+				}
+			}
+		}
 		n, _ := m.Counts()
+		if n > before {
+			known["texts of "+collectionOf(q)+" as "+q.ContentType] = true
+		}
 		if hits += n; n > 0 {
 			known[collectionOf(q)] = true
 		}
 	}
-	for _, want := range []string{"pods", "configmaps", "secrets", "deployments", "jobs", "leases", "namespaces", "widgets"} {
+	for _, want := range []string{"pods", "configmaps", "secrets", "deployments", "jobs", "leases", "namespaces", "widgets", "texts of configmaps as application/json", "texts of configmaps as application/vnd.kubernetes.protobuf"} {
 		if !known[want] {
 			t.Errorf("%s are asked each time; known are %v", want, slices.Sorted(maps.Keys(known)))
 		}
@@ -72,6 +93,51 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 var specialNames = []string{
 	"default", "kubernetes", "kube-root-ca.crt", "system-node-critical", "kube-system", "a", "1", "0a", "10.0.0.1", "1.2.3.4", "a.b.c", "-a", "a-", "A", "a_b", "a..b", "",
 	strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63), strings.Repeat("b", 64), strings.Repeat("c", 253), strings.Repeat("d", 254), "orders.example.com", "v1.apps",
+}
+
+// opaqueTexts mean something somewhere. Those of a group have one length.
+var opaqueTexts = [][]string{
+	{"a", "1", "0", "-", "{", "|", " "},
+	{"512", "101", "---", "v1:", "yes", "abc", "nil"},
+	{"true", "null", "0755", "abcd", "a: b", "1e10", "$(A)", "[{}]"},
+	{"false", "12345", "24567", "bcdfg", "/data", "k8s: "},
+	{"2026-11-25T12:00:00Z", "1999-01-01T00:00:00Z", "kind: ConfigMap     ", "resourceVersion: 512"},
+	{"0f3b7a52-8c1d-4e6f-9a0b-123456789abc", "{'apiVersion':'v1','kind':'Secret'}  ", "aGVsbG8gd29ybGQsIGhlbGxvIHdvcmxkISE="},
+}
+
+// withTexts returns a create of a ConfigMap with some texts as data; nil for another question.
+func withTexts(t *testing.T, r *rand.Rand, q *rules.Request, texts []string) *rules.Request {
+	if collectionOf(q) != "configmaps" {
+		return nil
+	}
+	var m corev1.ConfigMap
+	var u runtime.Unknown
+	protobuf := strings.HasPrefix(string(q.Body), "k8s\x00")
+	if protobuf {
+		if err := errors.Join(u.Unmarshal(q.Body[4:]), m.Unmarshal(u.Raw)); err != nil {
+			return nil
+		}
+	} else if json.Unmarshal(q.Body, &m) != nil {
+		return nil // it is not valid
+	}
+	m.Data = map[string]string{}
+	for _, key := range []string{"first", "second", "third"} {
+		m.Data[key] = texts[r.IntN(len(texts))]
+	}
+	out := *q
+	var err error
+	if protobuf {
+		if u.Raw, err = m.Marshal(); err == nil {
+			out.Body, err = u.Marshal()
+		}
+		out.Body = append([]byte("k8s\x00"), out.Body...)
+	} else {
+		out.Body, err = json.Marshal(m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &out
 }
 
 // sample returns some of the names; with FLYBALL_LONG=1 all of them.

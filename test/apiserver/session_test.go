@@ -85,7 +85,7 @@ func (s *session) do(method, path, body string, header ...string) answer {
 		resp.Header.Del("Warning")
 	}
 	head := fmt.Sprintf("%s %s: %d %s", method, s.hide(path), resp.StatusCode, s.headers(resp.Header))
-	text = s.json(text, resp.Header.Get("Content-Type"))
+	text = credential.ReplaceAll(s.json(text, resp.Header.Get("Content-Type")), nil)
 	var a answer
 	if json.Unmarshal(text, &a) != nil { // it is plain text
 		text = checks.ReplaceAll(text, nil)
@@ -271,9 +271,11 @@ var (
 	cells     = regexp.MustCompile(`"((\d+[smh])+|10\.(0|99)\.\d+\.\d+)"`) // an age, an address
 	nodePort  = regexp.MustCompile(`(nodePort\\+":|"\d+:)3\d{4}\b`)        // in JSON, in a table
 	fingers   = regexp.MustCompile(`X509SHA256=[0-9a-f]{64}`)              // of a certificate
-	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`)            // as a field manager
-	managers  = regexp.MustCompile(`managedFields\\+":\[.*?\]`)            // of an object in an error: in the order of their seconds
-	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
+	// The real server knows an administrator by a certificate, the one in memory by nothing.
+	credential = regexp.MustCompile(`,\\*"extra\\*":\{\\*"authentication\.kubernetes\.io/credential-id\\*":\[\\*"X509SHA256=[0-9a-f]{64}\\*"\]\}`)
+	program    = regexp.MustCompile(`controlplane-[0-9a-f]{16}`) // as a field manager
+	managers   = regexp.MustCompile(`managedFields\\+":\[.*?\]`) // of an object in an error: in the order of their seconds
+	inPath     = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
 // hide replaces what chance and the clock decide in a text.

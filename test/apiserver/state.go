@@ -58,7 +58,7 @@ func fill(into *core.State, begin *core.Beginning, file string, now time.Time, p
 		err = state.Record(f, into, now, func(line string) { fmt.Fprintln(progress, line) })
 	default:
 		if err = state.Read(f, into, now); err == nil {
-			into.BeginRoles(now, begin)
+			into.Complete(now, begin)
 		}
 	}
 	if err == nil {

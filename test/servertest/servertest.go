@@ -24,13 +24,15 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-// Env is the environment variable that makes [Shared] return a real control plane. Any value but "" and "0" does.
-const Env = "FLYBALL_REAL"
+// Env is the environment variable that makes [Shared] return a real control plane. Any value but "" and "0" does. "0"
+// leaves out the tests of package planetest.
+const Env = livetest.RealEnv
 
 // Real reports whether tests run on a real control plane. That is so if FLYBALL_REAL is set, and also if
 // FLYBALL_KUBERNETES names a version of Kubernetes: the server in memory has only one version.

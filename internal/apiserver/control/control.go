@@ -11,7 +11,8 @@
 // The owner of the state makes the requests and steps the set again, until there are no requests and nothing is due.
 // The same requests of clients at the same times lead to the same writes.
 //
-// [Keyed] is a controller that reconciles one object after the other, as most do.
+// [Keyed] is a controller that looks at one object after the other, as most do. Events are told to the [Recorder],
+// which writes them in the next round.
 package control
 
 import (
@@ -31,13 +32,14 @@ type Controller interface {
 	Answer(now time.Time, r Request, a core.Answer)
 }
 
-// Request is a request of a controller.
+// Request is a request of a controller, or an Event.
 type Request struct {
 	core.Request
 	// Key is the key of the object that the controller was reconciling; "" if there is none.
 	Key string
-	// Event says that the request only creates an Event, for people to read.
-	Event bool
+	// Event is what is told when the requests of the key before it have succeeded. If it is not nil, there is no
+	// request.
+	Event *Event
 
 	controller int // the index of the controller in the set
 }
@@ -49,7 +51,9 @@ type Set struct {
 	controllers []Controller
 	state       *State
 	seen        uint64             // the version of the last step
-	failed      map[failedKey]bool // the keys with a failed request since the last step
+	failed      map[failedKey]bool // in this round
+	recorder    Recorder           // one of the controllers; nil if there is none
+	notices     []notice           // of this round
 }
 
 // failedKey is a key of one controller.
@@ -71,20 +75,27 @@ func (s *Set) Boot(v core.View) (out []core.Request) {
 	return out
 }
 
-// Reset drops all controllers and their state. The next step makes new ones, for which all objects are new.
-func (s *Set) Reset() { s.controllers, s.state, s.seen = nil, nil, 0 }
+// Reset makes the controllers forget everything. The next step begins anew.
+func (s *Set) Reset() {
+	s.controllers, s.state, s.seen, s.recorder, s.notices = nil, nil, 0, nil, nil
+}
 
 // Step steps all controllers, each with the same view. The caller makes the requests in order, but for those that are
 // [Set.Void], passes each answer to [Set.Answer], and steps again. due is when to step if nothing changes; the zero
 // time means never.
 func (s *Set) Step(now time.Time, v core.View) (requests []Request, due time.Time) {
+	s.publish(now)
 	s.failed = map[failedKey]bool{}
 	log, known := v.Changes(s.seen)
 	if !known || s.state == nil {
 		s.Reset()
 		s.state, log = newState(), nil
 		for _, k := range s.known {
-			s.controllers = append(s.controllers, k.New(s.options))
+			c := k.New(s.options)
+			if r, ok := c.(Recorder); ok {
+				s.recorder = r
+			}
+			s.controllers = append(s.controllers, c)
 		}
 		for o := range v.All("/") {
 			log = append(log, core.Change{Version: o.Version, Object: o})
@@ -94,10 +105,7 @@ func (s *Set) Step(now time.Time, v core.View) (requests []Request, due time.Tim
 	changes := s.state.learn(v, log)
 	for i, c := range s.controllers {
 		made, at := c.Step(now, s.state, changes)
-		for _, r := range made {
-			r.controller = i
-			requests = append(requests, r)
-		}
+		requests = append(requests, s.split(now, i, made)...)
 		if !at.IsZero() && (due.IsZero() || at.Before(due)) {
 			due = at
 		}
@@ -113,7 +121,11 @@ func (s *Set) Answer(now time.Time, r Request, a core.Answer) {
 	if Failed(r.Request, a) {
 		s.failed[failedKey{r.controller, r.Key}] = true
 	}
-	s.controllers[r.controller].Answer(now, r, a)
+	c := s.controllers[r.controller]
+	c.Answer(now, r, a)
+	if s.recorder != nil && c != Controller(s.recorder) {
+		s.recorder.Answered(now, s.state, r, a)
+	}
 }
 
 // Failed reports whether a request has failed. A delete that is answered with NotFound has not: the object is gone.

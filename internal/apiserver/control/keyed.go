@@ -30,9 +30,9 @@ type Keyed struct {
 // Result is the result of a reconcile.
 type Result struct {
 	Requests []core.Request
-	// Events are requests for Events, made after the others. A failed one is not retried.
-	Events []core.Request
-	// At is when to reconcile the key again; the zero time if only changes matter.
+	// Events are told when the requests have succeeded.
+	Events []Event
+	// At is when to reconcile the key again; zero if nobody needs to.
 	At time.Time
 }
 
@@ -67,8 +67,8 @@ func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Requ
 		for _, r := range result.Requests {
 			requests = append(requests, Request{Request: r, Key: key})
 		}
-		for _, r := range result.Events {
-			requests = append(requests, Request{Request: r, Key: key, Event: true})
+		for _, e := range result.Events {
+			requests = append(requests, Request{Key: key, Event: &e})
 		}
 		if len(result.Requests) == 0 {
 			delete(k.attempts, key)
@@ -82,7 +82,7 @@ func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Requ
 
 // Answer schedules the retry of a key whose request has failed.
 func (k *Keyed) Answer(now time.Time, r Request, a core.Answer) {
-	if r.Event || !Failed(r.Request, a) {
+	if !Failed(r.Request, a) {
 		return
 	}
 	if k.Failed != nil {

@@ -14,11 +14,13 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -221,7 +223,7 @@ func (s *State) Step(now time.Time, req Request) Answer {
 			return failed(req, err)
 		}
 		if answer.List != nil && call.Collection == nil {
-			if answer, err = s.askForAll(call, answer.List); err != nil {
+			if answer, err = s.askForAll(call, answer.List, lens{t, now, req.Pending}); err != nil {
 				return failed(req, err)
 			}
 		}
@@ -270,34 +272,44 @@ func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
 // apply makes the changes of an answer.
 func (s *State) apply(now time.Time, writes []rules.Write) {
 	for _, w := range writes {
-		o := newObject(w)
-		old := s.get(w.Key)
-		if w.Delete {
-			s.objects.Delete(w.Key)
-		} else {
-			s.objects.Set(w.Key, o)
-			if old == nil {
-				s.made[w.Key[:strings.LastIndexByte(w.Key, '/')+1]]++
-			}
-		}
-		s.version = w.Version
-		if strings.HasPrefix(w.Key, roleKeys) {
-			s.roles = w.Version
-		}
-		s.log = append(s.log, Change{Version: w.Version, At: now, Old: old, Object: o, Deleted: w.Delete})
+		s.put(now, newObject(w), w.Delete)
 	}
 }
 
-// names returns the uid of a new object, and the suffix of a generated name. They depend on the seed, the collection,
-// the number n of objects created there, the query, the body and the try. Requests about other collections do not
-// change them.
+// put makes one change: an object becomes what it is now, or goes. Its version is that of the state from then on.
+func (s *State) put(now time.Time, o *Object, gone bool) {
+	old := s.get(o.Key)
+	if gone {
+		s.objects.Delete(o.Key)
+	} else {
+		s.objects.Set(o.Key, o)
+		if old == nil {
+			s.made[o.Key[:strings.LastIndexByte(o.Key, '/')+1]]++
+		}
+	}
+	s.version = o.Version
+	if strings.HasPrefix(o.Key, roleKeys) {
+		s.roles = o.Version
+	}
+	s.log = append(s.log, Change{Version: o.Version, At: now, Old: old, Object: o, Deleted: gone})
+}
+
+// names returns the uid of a new object, and what its name ends with if that is generated. They depend on
+// the collection, on what was created there, and on the query and the body: a request elsewhere shifts nothing.
 func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
 	_, query, _ := strings.Cut(req.URL, "?") // so a dry run has other names
 	of := t.collection()
 	if t.subresource != "" {
 		of = t.key()
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, of, query, n, try, sha256.Sum256(req.Body)))
+	text := make([]byte, 0, 256)
+	for _, part := range []string{s.opts.Seed, of, query} {
+		text = append(strconv.AppendQuote(text, part), ' ')
+	}
+	text = append(strconv.AppendUint(text, n, 10), ' ')
+	text = append(strconv.AppendInt(text, int64(try), 10), ' ')
+	body := sha256.Sum256(req.Body)
+	sum := sha256.Sum256(hex.AppendEncode(text, body[:]))
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random uuid, by its form
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
@@ -305,7 +317,15 @@ func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix str
 	for i := range end {
 		end[i] = letters[int(sum[16+i])%len(letters)]
 	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), string(end[:])
+	out := make([]byte, 0, 36)
+	for i, n := range []int{4, 2, 2, 2, 6} {
+		if i > 0 {
+			out = append(out, '-')
+		}
+		out = hex.AppendEncode(out, id[:n])
+		id = id[n:]
+	}
+	return string(out), string(end[:])
 }
 
 // text returns the object as clients see it, in the version of its storage.
@@ -341,7 +361,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	switch {
 	case t.resource == "" && (strings.HasPrefix(req.URL, "/apis") || strings.HasPrefix(req.URL, "/openapi")), t.group == definitionGroup && !isRead(req.Method):
 		v.with(call, definitionKeys)
-	case t.subresource == "token" || t.resource == "tokenreviews":
+	case t.subresource == "token" || t.resource == "tokenreviews", strings.HasPrefix(req.URL, "/openid/"), strings.HasPrefix(req.URL, "/.well-known/"):
 		call.Seed = v.seed
 	case v.rbac && t.group == "authorization.k8s.io":
 		v.with(call, roleKeys+"clusterrolebindings/")
@@ -430,8 +450,8 @@ func (v View) ask(call *rules.Request) (*rules.Answer, error) {
 }
 
 // askForAll asks rules about all objects that a list selects, as a deletion of a collection does.
-func (v View) askForAll(call *rules.Request, l *rules.List) (*rules.Answer, error) {
-	page, failure := v.page(l)
+func (v View) askForAll(call *rules.Request, l *rules.List, through lens) (*rules.Answer, error) {
+	page, failure := v.page(l, through)
 	if failure != nil {
 		return nil, failure
 	}

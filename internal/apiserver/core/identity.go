@@ -28,7 +28,15 @@ type Credentials struct {
 	Impersonate map[string][]string
 }
 
-// The groups and the name that a server gives to users with credentials, and to those without.
+// None reports whether a request shows nothing of who makes it.
+func (c Credentials) None() bool {
+	return c.Certificate == nil && c.Authorization == "" && len(c.Impersonate) == 0
+}
+
+// Nobody returns a view of a state that has nothing but who makes a request without credentials.
+func (s *State) Nobody() View { return View{nobody: s.nobody} }
+
+// The groups of users who are known, and of those who are not.
 const (
 	authenticated   = "system:authenticated"
 	unauthenticated = "system:unauthenticated"

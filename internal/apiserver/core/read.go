@@ -61,12 +61,12 @@ func (v View) Read(now time.Time, req Request) Answer {
 	switch l := answer.List; {
 	case l == nil:
 	case l.Watch:
-		if a := v.watch(req, t, l); a.Watch == nil || answer.Code == http.StatusOK {
+		if a := v.watch(now, req, t, l); a.Watch == nil || answer.Code == http.StatusOK {
 			a.Warnings = answer.Warnings
 			return a
 		}
 	case plain(req.Accept) && !values.Has("pretty"):
-		page, err := v.page(l)
+		page, err := v.page(l, lens{t, now, req.Pending})
 		if err != nil {
 			return failed(req, err)
 		}
@@ -77,7 +77,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 		fallthrough
 	default:
 		if protobuf(req.Accept) && !values.Has("pretty") && !t.warns() && v.defined(t) == nil {
-			page, err := v.page(l)
+			page, err := v.page(l, lens{t, now, req.Pending})
 			if err != nil {
 				return failed(req, err)
 			}
@@ -87,7 +87,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 				return Answer{Code: http.StatusOK, ContentType: contentProtobuf, Warnings: answer.Warnings, Body: body}
 			}
 		}
-		if answer, err = v.askForAll(call, l); err != nil {
+		if answer, err = v.askForAll(call, l, lens{t, now, req.Pending}); err != nil {
 			return failed(req, err)
 		}
 	}
@@ -208,8 +208,9 @@ func parseVersion(text string) (uint64, error) {
 	return n, nil
 }
 
-// page returns the objects that a list asks for.
-func (v View) page(l *rules.List) (page, error) {
+// page returns the objects that a list asks for, as a lens shows their fields.
+func (v View) page(l *rules.List, through lens) (page, error) {
+	present := v
 	start, asked, limit := l.Prefix, uint64(0), int(l.Limit)
 	exact := false
 	cached := !strings.HasPrefix(l.Prefix, eventKeys) // the real server does not cache Events, and so answers otherwise
@@ -253,6 +254,9 @@ func (v View) page(l *rules.List) (page, error) {
 	}
 	match, err := newMatcher(l)
 	if err != nil {
+		return page{}, err
+	}
+	if err := match.learn(present, through, func() []*Object { return v.below(l) }); err != nil {
 		return page{}, err
 	}
 	p := page{version: v.version}
@@ -306,6 +310,8 @@ type matcher struct {
 	labels labels.Selector
 	fields fields.Selector
 	all    bool
+	// seen are objects with the fields that a lens shows.
+	seen map[*Object]*Object
 }
 
 func newMatcher(l *rules.List) (m matcher, err error) {
@@ -320,5 +326,8 @@ func newMatcher(l *rules.List) (m matcher, err error) {
 }
 
 func (m matcher) object(o *Object) bool {
+	if seen := m.seen[o]; seen != nil {
+		o = seen
+	}
 	return m.all || o != nil && m.labels.Matches(o.labels) && m.fields.Matches(selected{o})
 }

@@ -57,6 +57,10 @@ func (f *failure) answer(req Request) Answer {
 
 // failed returns the answer for an error. An error that is no failure becomes an internal error.
 func failed(req Request, err error) Answer {
+	var w *waiting
+	if errors.As(err, &w) {
+		return w.answer
+	}
 	var f *failure
 	if !errors.As(err, &f) {
 		f = newFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: "+err.Error())

@@ -58,7 +58,7 @@ type Watch struct {
 }
 
 // watch starts a watch.
-func (v View) watch(req Request, t target, l *rules.List) Answer {
+func (v View) watch(now time.Time, req Request, t target, l *rules.List) Answer {
 	m, err := newMatcher(l)
 	if err != nil {
 		return failed(req, err)
@@ -75,7 +75,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	case streams && asked > v.version:
 		return tooLarge(asked, v.version).answer(req)
 	case streams, asked == 0 && l.Initial == nil:
-		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields})
+		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields}, lens{t, now, req.Pending})
 		if err != nil {
 			return failed(req, err)
 		}
@@ -148,7 +148,7 @@ func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, erro
 	if err != nil || answer.Pending != nil {
 		return answer, err
 	}
-	if w.headed {
+	if w.headed && w.target.group != "apiregistration.k8s.io" { // its tables have their columns always
 		answer.Body = withoutColumns(answer.Body)
 	}
 	w.headed = true

@@ -203,10 +203,7 @@ func (s *Set) Hits(id int) int {
 	return 0
 }
 
-// Empty reports whether the set has no rules.
-func (s *Set) Empty() bool { return len(s.rules) == 0 }
-
-// Unmatched returns the rules by which no request has gone wrong, in the form in which tests write them.
+// Unmatched returns the rules that did nothing, as they are written.
 func (s *Set) Unmatched() []string {
 	var out []string
 	for _, e := range s.rules {

@@ -22,7 +22,8 @@ type Ask func(*rules.Request) (*rules.Answer, error)
 
 // Memory remembers answers. It is safe for concurrent use, and any number of servers may share it.
 type Memory struct {
-	size int // bounds the bytes of one generation
+	size   int // the most bytes of one generation
+	shapes shapes
 
 	mu sync.Mutex
 	// A template that is used moves to the young generation. When that is full, the old one is dropped.
@@ -48,13 +49,13 @@ func New(size int) *Memory {
 // for concurrent use if ask is.
 func (m *Memory) Over(ask Ask) Ask {
 	return func(req *rules.Request) (*rules.Answer, error) {
-		f, ok := newForm(req)
+		f, ok := m.form(req)
 		if !ok {
 			return ask(req)
 		}
 		t, again := m.find(f)
 		if t != nil && t.fits(f) {
-			return t.answer(f)
+			return t.fill(f), nil
 		}
 		answer, err := ask(req)
 		if err != nil || !again || t != nil {

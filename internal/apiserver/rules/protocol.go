@@ -50,6 +50,8 @@ type Request struct {
 	Objects map[string]json.RawMessage
 	// Collection is the content of a list; nil if its options are not known yet. See [Answer.List].
 	Collection *Collection
+	// Fields asks for the fields of the items of the collection, in the version of the request. See [Answer.Fields].
+	Fields bool
 	// Bookmark asks for a bookmark of the kind, in place of the object at the path.
 	Bookmark *Bookmark
 	// Responses has the responses of webhooks that are known. See [Answer.Calls].
@@ -112,6 +114,9 @@ type Answer struct {
 	// List has the options of a list or a watch; nil for other requests. The body is void unless the request has a
 	// Collection.
 	List *List
+	// Fields has the fields that field selectors can name, for each item of the collection; nil unless the request
+	// asks for them.
+	Fields []map[string]string
 	// User is the impersonated user; nil if the request has no Impersonate, or may not impersonate.
 	User *User
 	// Calls has the calls of webhooks whose responses the request lacks. If there are any, the answer is void: make

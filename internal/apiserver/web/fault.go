@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -31,6 +32,7 @@ func (s *Server) Fail(rule faults.Rule, effects []faults.Effect) (*Fault, error)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.failed.Store(true)
 	f := &Fault{server: s, id: s.faults.Add(rule, effects), ended: make(chan struct{})}
 	s.holds[f.id] = f.ended
 	return f, nil
@@ -96,16 +98,26 @@ func (s *Server) held(rule int) <-chan struct{} {
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cut() // first, so that no client sees its watch end in good order
+	s.conns.cut() // before the watches end: no client may see them end in good order
 	s.state.Compact()
 	s.endEpoch(errRestarted)
 	s.newEpoch()
 	s.wake()
 }
 
-// cut resets all connections. The caller holds the lock.
-func (s *Server) cut() {
-	for c := range s.conns {
+// conns are the connections that there are.
+type conns struct {
+	mu  sync.Mutex
+	all map[net.Conn]struct{}
+}
+
+// cut closes all connections without a word.
+func (o *conns) cut() {
+	o.mu.Lock()
+	all := o.all
+	o.all = nil
+	o.mu.Unlock()
+	for c := range all {
 		if t, ok := c.(*tls.Conn); ok {
 			c = t.NetConn()
 		}
@@ -114,18 +126,21 @@ func (s *Server) cut() {
 		}
 		_ = c.Close() // an error would only say that it is closed
 	}
-	clear(s.conns)
 }
 
 // ConnState notes the open connections, for Restart. It is the field of [http.Server].
 func (s *Server) ConnState(c net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	o := &s.conns
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		s.conns[c] = struct{}{}
+		if o.all == nil {
+			o.all = map[net.Conn]struct{}{}
+		}
+		o.all[c] = struct{}{}
 	case http.StateClosed, http.StateHijacked:
-		delete(s.conns, c)
+		delete(o.all, c)
 	}
 }
 
@@ -140,15 +155,17 @@ func (s *Server) Advance(d time.Duration) {
 // time returns the time by the clock of the server.
 func (s *Server) time() time.Time { return s.opts.Now().Add(time.Duration(s.offset.Load())) }
 
-// plan returns the plan for a request, and counts the request.
-func (s *Server) plan(req core.Request) faults.Plan { return s.decide(described(req)) }
+// plan returns what becomes of a request.
+func (s *Server) plan(req core.Request) faults.Plan {
+	if !s.failed.Load() {
+		return faults.Plan{CutAt: -1}
+	}
+	return s.decide(described(req))
+}
 
 func (s *Server) decide(q faults.Request) faults.Plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.faults.Empty() {
-		return faults.Plan{CutAt: -1}
-	}
 	p := s.faults.Decide(q)
 	if len(p.Rules) > 0 {
 		close(s.hit)

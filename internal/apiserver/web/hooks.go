@@ -33,18 +33,21 @@ var errSlow = errors.New("the request has taken too long")
 // do answers a request, and calls the webhooks that it needs. The lock is not held during calls: other requests,
 // those of the webhooks included, may change the state.
 func (s *Server) do(ctx context.Context, req core.Request, ask func(core.Request) core.Answer) core.Answer {
+	answer := ask(req)
+	if answer.Pending == nil {
+		return answer
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, handlerTime, errSlow)
 	defer cancel()
 	for range maxAsked {
-		answer := ask(req)
-		if answer.Pending == nil {
-			return answer
-		}
 		s.answerCalls(limited, answer.Pending)
 		if errors.Is(context.Cause(limited), errSlow) {
 			break
 		}
 		req.Pending = answer.Pending
+		if answer = ask(req); answer.Pending == nil {
+			return answer
+		}
 	}
 	return req.Refuse(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout,
@@ -63,6 +66,22 @@ func (s *Server) encode(ctx context.Context, w *core.Watch, view core.View, e co
 		s.answerCalls(ctx, p)
 	}
 	return nil, fmt.Errorf("the object of an event asked for webhooks %d times", maxAsked)
+}
+
+// poll returns what is new for a watch.
+func (s *Server) poll(ctx context.Context, w *core.Watch, view core.View) ([]core.Event, error) {
+	var p *core.Pending
+	for range maxAsked {
+		var err error
+		if p, err = w.Learn(view, s.time(), p); err != nil {
+			return nil, err
+		}
+		if p == nil {
+			return w.Poll(view), nil
+		}
+		s.answerCalls(ctx, p)
+	}
+	return nil, fmt.Errorf("the objects of a watch asked for webhooks %d times", maxAsked)
 }
 
 // answerCalls makes the calls of a request concurrently, and waits for all responses.

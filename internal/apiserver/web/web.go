@@ -42,6 +42,8 @@ type Options struct {
 type Server struct {
 	opts Options
 
+	nobody atomic.Pointer[core.View] // for requests without credentials: a view of all costs copies
+
 	mu    sync.Mutex
 	state *core.State
 	view  *core.View    // a view of the present state; nil after a change
@@ -51,9 +53,10 @@ type Server struct {
 	endEpoch context.CancelCauseFunc
 
 	faults faults.Set
-	holds  map[int]chan struct{} // closed at the end of a rule, by its number
-	hit    chan struct{}         // closed when the next request goes wrong
-	conns  map[net.Conn]struct{}
+	failed atomic.Bool           // there was a rule
+	holds  map[int]chan struct{} // of the rules that have not ended
+	hit    chan struct{}         // closed when a rule has done something
+	conns  conns
 
 	hooks  *hooks
 	offset atomic.Int64 // of the clock, in nanoseconds
@@ -75,10 +78,17 @@ func New(state *core.State, o Options) *Server {
 	}
 	s := &Server{
 		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
-		conns: map[net.Conn]struct{}{}, closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
+		closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
+	s.setNobody()
 	s.newEpoch()
 	return s
+}
+
+// setNobody notes who makes requests without credentials.
+func (s *Server) setNobody() {
+	v := s.state.Nobody()
+	s.nobody.Store(&v)
 }
 
 func (s *Server) newEpoch() {
@@ -160,6 +170,7 @@ func (s *Server) Restore(snap *core.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Restore(snap)
+	s.setNobody()
 	s.endEpoch(errRestored)
 	s.newEpoch()
 	s.wake()
@@ -176,18 +187,29 @@ func (s *Server) Compact() {
 // AnswersAtOnce reports whether the answer to a request waits for nothing but rules: the request is no watch, and the
 // server has no fault rules.
 func (s *Server) AnswersAtOnce(r *http.Request) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	query := r.URL.RawQuery
 	watches := strings.Contains(query, "watch") || strings.Contains(query, "%") // or it may
-	return s.faults.Empty() && !watches && !strings.Contains(r.URL.Path, "/watch/")
+	return !s.failed.Load() && !watches && !strings.Contains(r.URL.Path, "/watch/")
 }
 
 // maxBody is one byte above the limit of a body. Longer bodies are cut there, and rules refuse them.
 const maxBody = 3*1024*1024 + 1
 
+// bodyOf reads the body of a request.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.Body == http.NoBody {
+		return nil, nil
+	}
+	if n := r.ContentLength; n > 0 && n < maxBody {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	return io.ReadAll(io.LimitReader(r.Body, maxBody))
+}
+
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	body, err := bodyOf(r)
 	if err != nil {
 		return // the client has gone
 	}
@@ -200,8 +222,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if core.SpaceBeforeToken(r.Header.Get("Authorization")) {
 		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
 	}
-	view, _, _ := s.now()
-	req, refused := view.Identify(s.time(), req, credentials(r))
+	shown := credentials(r)
+	view := *s.nobody.Load()
+	if !shown.None() {
+		view, _, _ = s.now()
+	}
+	req, refused := view.Identify(s.time(), req, shown)
 	if refused != nil {
 		header.Set("Content-Type", refused.ContentType)
 		if refused.Code != http.StatusUnauthorized {
@@ -276,7 +302,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 		if now != epoch {
 			return // restored
 		}
-		events := watch.Poll(view)
+		events, err := s.poll(r.Context(), watch, view)
+		if err != nil {
+			s.opts.Log.Warn("A watch ends", "err", err)
+			return
+		}
 		if due && watch.Bookmarks {
 			events = append(events, core.Event{Type: core.Bookmark, Version: view.Version()})
 		}

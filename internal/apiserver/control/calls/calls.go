@@ -41,6 +41,19 @@ var (
 type Calls struct {
 	User control.User
 	List []core.Request
+	// Events are told when the requests have succeeded.
+	Events []control.Event
+}
+
+// Tell tells people something about an object.
+func (c *Calls) Tell(o metav1.Object, reason, message string) {
+	c.Events = append(c.Events, control.Event{User: c.User, Key: kindOf(o).Key(o.GetNamespace(), o.GetName()), Reason: reason, Message: message})
+}
+
+// Warn warns people of something about an object.
+func (c *Calls) Warn(o metav1.Object, reason, message string) {
+	c.Tell(o, reason, message)
+	c.Events[len(c.Events)-1].Warning = true
 }
 
 // Create asks for a new object.

@@ -70,7 +70,7 @@ type rollout struct {
 	old      []*appsv1.ReplicaSet
 	changed  map[*appsv1.ReplicaSet]bool
 	requests []core.Request
-	events   []core.Request
+	events   []control.Event
 	again    time.Time
 }
 

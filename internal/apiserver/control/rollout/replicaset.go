@@ -188,6 +188,5 @@ func (f flavor) failure(now time.Time, s *control.State, key string, r core.Requ
 	rs = rs.DeepCopy()
 	rs.Status.Conditions = append(rs.Status.Conditions, appsv1.ReplicaSetCondition{
 		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now), Reason: reason, Message: why.Message})
-	said := f.user.Event(now, f.title, f.apiVersion, f.name, rs, corev1.EventTypeWarning, reason, map[string]string{"POST": "Error creating: ", "DELETE": "Error deleting: "}[r.Method]+why.Message)
-	return []core.Request{f.status(rs), said}
+	return []core.Request{f.status(rs)}
 }

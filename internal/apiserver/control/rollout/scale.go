@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 )
 
 // bounds returns the numbers of Pods that a rolling update may have too many, and that may be unavailable.
@@ -92,8 +93,8 @@ func (w *rollout) tell(name string, before, after int32) {
 	case before > after:
 		direction = "down"
 	}
-	w.events = append(w.events, deploymentUser.Event(w.now, "deployment-controller", "apps/v1", "Deployment", w.d, corev1.EventTypeNormal, "ScalingReplicaSet",
-		fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, name, before, after)))
+	w.events = append(w.events, control.Event{User: deploymentUser, Key: control.Deployments.Key(w.d.Namespace, w.d.Name), Reason: "ScalingReplicaSet",
+		Message: fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, name, before, after)})
 }
 
 // room returns the size that the new ReplicaSet may have now.

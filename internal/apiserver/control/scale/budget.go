@@ -61,12 +61,14 @@ func Budgets(control.Options) control.Controller {
 			}
 		}
 		next, due := judge(now, b, pods, func(p *corev1.Pod) (types.UID, int32, error) { return scaleOfController(now, s, user, p) })
-		if next != nil {
-			c := &calls.Calls{User: user}
-			c.UpdateStatus(next)
-			r.Requests = c.List
+		c := &calls.Calls{User: user}
+		if len(pods) == 0 {
+			c.Tell(b, "NoPods", "No matching pods found")
 		}
-		r.At = due
+		if next != nil {
+			c.UpdateStatus(next)
+		}
+		r.Requests, r.Events, r.At = c.List, c.Events, due
 		return r
 	}}
 }

@@ -126,7 +126,7 @@ func (s *scheduler) place(now time.Time, v *control.State, key string) (r contro
 	why := message(nodes, helpless, reasons)
 	if req := unschedulable(now, p, why); req.Method != "" {
 		r.Requests = append(r.Requests, req)
-		r.Events = append(r.Events, user.Event(now, corev1.DefaultSchedulerName, "v1", "Pod", p, corev1.EventTypeWarning, "FailedScheduling", why))
+		r.Events = append(r.Events, control.Event{User: user, Key: key, Warning: true, Reason: "FailedScheduling", Message: why, Action: "Scheduling"})
 	}
 	return r
 }

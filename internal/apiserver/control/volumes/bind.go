@@ -3,7 +3,9 @@ package volumes
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -140,6 +142,10 @@ func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
 		if named != nil && (named.Spec.ClaimRef == nil || named.Spec.ClaimRef.UID == c.UID) {
 			bind(calls, named, c)
 		} else {
+			if c.Status.Phase != corev1.ClaimLost {
+				reason, message := lost(c, named)
+				calls.Warn(c, reason, message)
+			}
 			setClaim(calls, c, corev1.ClaimLost, nil)
 		}
 		return
@@ -167,9 +173,32 @@ func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
 		if c.Annotations[provisioner] != class.Provisioner {
 			calls.PatchAt(c, map[string]any{"annotations": map[string]any{provisioner: class.Provisioner, provisionerBeta: class.Provisioner}}, nil)
 		}
-		return // a storage driver makes the volume
+		if !strings.HasPrefix(class.Provisioner, "kubernetes.io/") {
+			calls.Tell(c, "ExternalProvisioning", fmt.Sprintf("Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
+				"If volume creation is delayed, please verify that the provisioner is running and correctly registered.", class.Provisioner))
+		}
+		return // somebody else makes a volume
+	}
+	switch name := claimClass(c); {
+	case wait:
+		calls.Tell(c, "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
+	case name != "":
+		calls.Warn(c, "ProvisioningFailed", fmt.Sprintf("storageclass.storage.k8s.io %q not found", name))
+	default:
+		calls.Tell(c, "FailedBinding", "no persistent volumes available for this claim and no storage class is set")
 	}
 	setClaim(calls, c, corev1.ClaimPending, nil)
+}
+
+// lost says why a claim that was bound is not any more.
+func lost(c *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) (reason, message string) {
+	switch {
+	case c.Spec.VolumeName == "":
+		return "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+	case v == nil:
+		return "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+	}
+	return "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
 }
 
 // setClaim sets the status of a claim. The volume is nil unless it is bound.

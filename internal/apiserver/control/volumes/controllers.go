@@ -57,7 +57,7 @@ func Binder(control.Options) control.Controller {
 			}
 			volume(c, v, claim)
 		}
-		return control.Result{Requests: c.List}
+		return control.Result{Requests: c.List, Events: c.Events}
 	}}
 }
 

@@ -178,7 +178,7 @@ func keyed(title, account string, changes func(*control.State, control.Change, f
 		if err != nil { // the rules program has not answered
 			return control.Result{At: now.Add(retryAfter)}
 		}
-		return control.Result{Requests: c.List, At: at}
+		return control.Result{Requests: c.List, Events: c.Events, At: at}
 	}}
 }
 

@@ -102,10 +102,12 @@ func (j *cronJob) delete(x *batchv1.Job) {
 	j.deactivate(x.UID)
 }
 
-func (j *cronJob) deactivate(uid types.UID) {
+// deactivate takes a job from the active ones. It reports whether it was one.
+func (j *cronJob) deactivate(uid types.UID) bool {
 	n := len(j.Status.Active)
 	j.Status.Active = slices.DeleteFunc(j.Status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
 	j.changed = j.changed || len(j.Status.Active) != n
+	return len(j.Status.Active) != n
 }
 
 // watchJobs removes Jobs that have ended or are gone from the active ones of the status.
@@ -117,7 +119,9 @@ func (j *cronJob) watchJobs() {
 		if kind == "" {
 			continue
 		}
-		j.deactivate(x.UID)
+		if j.deactivate(x.UID) {
+			j.c.Tell(j.CronJob, "SawCompletedJob", fmt.Sprintf("Saw completed job: %s, condition: %s", x.Name, kind))
+		}
 		if at := x.Status.CompletionTime; kind == batchv1.JobComplete && at != nil && (j.Status.LastSuccessfulTime == nil || at.After(j.Status.LastSuccessfulTime.Time)) {
 			j.Status.LastSuccessfulTime, j.changed = at, true
 		}
@@ -125,6 +129,7 @@ func (j *cronJob) watchJobs() {
 	for _, r := range slices.Clone(j.Status.Active) {
 		if !there[r.UID] {
 			j.deactivate(r.UID)
+			j.c.Tell(j.CronJob, "MissingJob", "Active job went missing: "+r.Name)
 		}
 	}
 }
@@ -137,12 +142,16 @@ func (j *cronJob) start() (due time.Time, err error) {
 	zone := time.UTC
 	if j.Spec.TimeZone != nil {
 		if zone, err = time.LoadLocation(*j.Spec.TimeZone); err != nil {
-			return time.Time{}, nil // the server has validated it: this machine lacks the time zone
+			j.c.Warn(j.CronJob, "UnknownTimeZone", fmt.Sprintf("invalid timeZone: %q: %s", *j.Spec.TimeZone, err))
+			return time.Time{}, nil // the server has validated it: here are other zones
 		}
 	}
 	s, err := parseSchedule(j.Spec.Schedule, zone)
 	if err != nil {
 		return time.Time{}, nil // nothing to do before a change of the object
+	}
+	if s.next(j.since(true)).IsZero() {
+		j.c.Warn(j.CronJob, "InvalidSchedule", fmt.Sprintf("invalid schedule: %s : time difference between two schedules is less than 1 second", j.Spec.Schedule))
 	}
 	due = j.nextDue(s)
 	at := j.lastDue(s, true)
@@ -150,10 +159,12 @@ func (j *cronJob) start() (due time.Time, err error) {
 	case at.IsZero():
 		return due, nil
 	case j.Spec.StartingDeadlineSeconds != nil && at.Add(time.Duration(*j.Spec.StartingDeadlineSeconds)*time.Second).Before(j.now):
+		j.c.Warn(j.CronJob, "MissSchedule", "Missed scheduled time to start a job: "+at.UTC().Format(time.RFC1123Z))
 		return due, nil
 	case j.Status.LastScheduleTime != nil && j.Status.LastScheduleTime.Time.Equal(at), j.isActive(j.jobName(at)):
 		return due, nil
 	case j.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(j.Status.Active) > 0:
+		j.c.Tell(j.CronJob, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
 		return due, nil
 	}
 	if j.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {

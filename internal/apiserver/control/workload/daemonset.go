@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -202,7 +203,11 @@ func (d *daemonSet) manage() (deleted map[*corev1.Pod]bool) {
 			case p.DeletionTimestamp != nil:
 			case p.Status.Phase == corev1.PodFailed && at.After(d.now):
 				d.due = sooner(d.due, at)
+			case p.Status.Phase == corev1.PodFailed:
+				d.c.Warn(d.Set, "FailedDaemonPod", fmt.Sprintf("Found failed daemon pod %s/%s on node %s, will try to kill it", p.Namespace, p.Name, node.Name))
+				remove(p)
 			case pod.Ended(p):
+				d.c.Tell(d.Set, "SucceededDaemonPod", fmt.Sprintf("Found succeeded daemon pod %s/%s on node %s, will try to delete it", p.Namespace, p.Name, node.Name))
 				remove(p)
 			default:
 				running = append(running, p)

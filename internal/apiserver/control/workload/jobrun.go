@@ -32,10 +32,12 @@ func (j *job) act() (changed bool) {
 			j.end = j.newCondition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
 		case managed && j.suspended():
 			if changed = j.setSuspended(corev1.ConditionTrue, "JobSuspended", "Job suspended"); changed {
+				j.c.Tell(j.Job, "Suspended", "Job suspended")
 				j.Status.StartTime = nil
 			}
 		case managed:
 			if changed = j.setSuspended(corev1.ConditionFalse, "JobResumed", "Job resumed"); changed {
+				j.c.Tell(j.Job, "Resumed", "Job resumed")
 				j.Status.StartTime = &metav1.Time{Time: j.now}
 			}
 		}
@@ -278,9 +280,15 @@ func (j *job) finish(c batchv1.JobCondition) {
 	t := metav1.NewTime(j.now)
 	c.LastProbeTime, c.LastTransitionTime = t, t
 	j.Status.Conditions = append(j.Status.Conditions, c)
-	if c.Type == batchv1.JobComplete {
-		j.Status.CompletionTime = &t
+	if c.Type != batchv1.JobComplete {
+		j.c.Warn(j.Job, c.Reason, c.Message)
+		return
 	}
+	j.Status.CompletionTime = &t
+	if n := j.Spec.Completions; n != nil && j.Status.Succeeded > *n {
+		j.c.Warn(j.Job, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
+	}
+	j.c.Tell(j.Job, "Completed", "Job completed")
 }
 
 // clean counts the Pods that were noted in the status and have been released. It reports whether there are any.
