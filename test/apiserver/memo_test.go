@@ -58,6 +58,7 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 		}
 		before, _ := m.Counts()
 		for _, texts := range opaqueTexts {
+			digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
 			for range 4 {
 				req := withTexts(t, random, varied(random, q, "abcd", digits), texts)
 				if req == nil {
