@@ -14,10 +14,10 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// key is the content of a question but for its values.
+// key is the hash of a question without its values.
 type key [sha256.Size]byte
 
-// form is a question in two parts: what the answer depends on, and values that only show up in it.
+// form is a question in two parts: a key for all on which the answer depends, and values, which only occur in it.
 type form struct {
 	key    key
 	values values
@@ -123,7 +123,7 @@ func creates(req *rules.Request, kind string) bool {
 	return alike[kind] || len(definition(req, kind)) > 0
 }
 
-// reads reports whether a question is about a read that tells no ages.
+// reads reports whether a question is a read whose answer shows no ages.
 func reads(req *rules.Request) bool {
 	return req.Method == http.MethodGet && len(req.Impersonate) == 0 && !strings.Contains(req.Accept, "as=Table")
 }
@@ -158,8 +158,8 @@ func definition(req *rules.Request, kind string) json.RawMessage {
 	return req.Objects[definitionKeys+resource+"."+group]
 }
 
-// alike are kinds whose valid names are all alike. Those of other kinds mean something, or are compared: the name of
-// a definition with its group, that of a class with reserved ones, that of an address with its form.
+// alike has the kinds for which rules treat all valid names alike. For other kinds a name means something: that of a
+// definition contains its group, some names of classes are reserved, and that of an IPAddress is the address.
 var alike = map[string]bool{
 	"/configmaps": true, "/secrets": true, "/pods": true, "/podtemplates": true, "/replicationcontrollers": true, "/persistentvolumeclaims": true,
 	"/serviceaccounts": true, "/namespaces": true, "/limitranges": true, "/resourcequotas": true, "/events": true, "events.k8s.io/events": true,
@@ -200,7 +200,7 @@ func free(req *rules.Request, kind string, name []byte, places []place) bool {
 	return true
 }
 
-// Keys of objects of which an answer shows no uid, version or time.
+// The prefixes of the keys of context objects. See [context].
 const (
 	definitionKeys = "/apiextensions.k8s.io/customresourcedefinitions/"
 	namespaceKeys  = "/core/namespaces/"
@@ -208,12 +208,13 @@ const (
 	accountKeys    = "/core/serviceaccounts/"
 )
 
-// context reports whether the object of a key is only looked at when another one is created.
+// context reports whether a key is that of an object that creates of other objects only read, and whose uid, version
+// and times their answers do not contain.
 func context(k string) bool {
 	return strings.HasPrefix(k, namespaceKeys) || strings.HasPrefix(k, definitionKeys) || strings.HasPrefix(k, classKeys) || strings.HasPrefix(k, accountKeys)
 }
 
-// changed returns objects with other uids, versions and times where these do not matter.
+// changed returns objects in which the uids, versions and times of context objects are changed.
 func changed(objects map[string]json.RawMessage, change, changeTime func(string) string) map[string]json.RawMessage {
 	out := maps.Clone(objects)
 	for k, text := range out {

@@ -46,12 +46,12 @@ func inJSON(body []byte, field string) (name span, texts []span) {
 	return name, texts
 }
 
-// scanner reads JSON as far as is necessary to find a string in it.
+// scanner reads JSON to find the place of a string.
 type scanner struct {
 	text   []byte
 	at     int
 	failed bool
-	seen   int // the objects with the key metadata
+	seen   int // how many objects have had a key metadata
 	depth  int
 }
 
@@ -105,7 +105,7 @@ func (s *scanner) object(field func(key string) bool) bool {
 		}
 		key := string(s.text[begin : s.at-1])
 		if s.depth <= 2 && strings.Contains(key, `\`) {
-			return s.fail() // another spelling of a key
+			return s.fail() // a key in another spelling
 		}
 		if key == "metadata" && s.depth == 1 {
 			if s.seen++; s.seen > 1 {

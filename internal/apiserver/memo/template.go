@@ -30,7 +30,7 @@ type slot struct{ at, kind int }
 
 func (t *template) size() int { return 400 + t.bytes }
 
-// fits reports whether a question has all values that the answer has places for.
+// fits reports whether a question has a value for each slot.
 func (t *template) fits(f *form) bool {
 	if t.never {
 		return false
@@ -63,8 +63,8 @@ func (t *template) fill(f *form) *rules.Answer {
 	return &out
 }
 
-// learn makes a template of an answer. It asks the same with other values, twice, and compares. It returns nil if
-// nothing can be said: there are no other values, or no answer.
+// learn returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
+// It returns nil if that is not possible: there are no other values, or ask fails.
 func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template {
 	never := &template{never: true}
 	if answer.Code >= http.StatusInternalServerError {

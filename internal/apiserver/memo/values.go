@@ -9,15 +9,15 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// values are the texts of a question that only show up in its answer. All values of one sort are of one length, so
-// that they can stand for one another in any format.
+// values are the texts of a question that only occur in its answer, by kind. All values of one kind have one length, so
+// one can replace another in any format.
 type values [valueKinds]string
 
-// The sorts of values, the longest first: where two could stand, the first does.
+// The kinds of values, the longest first: at a place that fits two kinds, the first counts.
 const (
 	valueUID    = iota
 	valueTime   // in RFC 3339
-	valueVarint // the time as a number of protobuf
+	valueVarint // the time in seconds as a varint of protobuf
 	valueSuffix
 	valueName
 	valueVersion // and those after it
@@ -53,7 +53,7 @@ func (v *values) setTime(at time.Time) {
 	v[valueVarint] = string(binary.AppendUvarint(nil, uint64(at.Unix())))
 }
 
-// setVersions sets the versions from n on that have as many digits as n.
+// setVersions sets the values of the versions from n on, as long as they have as many digits as n.
 func (v *values) setVersions(n uint64) {
 	first := strconv.FormatUint(n, 10)
 	for i := range uint64(maxVersions) {
@@ -170,7 +170,7 @@ func otherTime(at time.Time, n int) (time.Time, bool) {
 	return at, false
 }
 
-// otherVersion returns a version of as many digits whose first digit differs, and does for those after it.
+// otherVersion returns a version with as many digits and another first digit. So have the versions after it.
 func otherVersion(version uint64, n int) (uint64, bool) {
 	text := []byte(rotated(strconv.FormatUint(version, 10), turn(turnVersion, n)))
 	if text[0] == '0' {
@@ -220,8 +220,8 @@ func rotates(name []byte) bool {
 	return len(name) > 0 && len(name) != uidLength
 }
 
-// shape is what all texts of one shape have in common: their length, their dashes and dots, and whether they begin
-// with a digit.
+// shape returns the text that stands for all names with its length, its dashes and dots, and a digit or a letter at the
+// beginning.
 func shape(text string) string {
 	out := []byte(text)
 	for i, c := range out {
@@ -235,8 +235,8 @@ func shape(text string) string {
 	return string(out)
 }
 
-// marked returns an object of a built-in kind with its uid, its version and the times of its history changed. The
-// fields of its metadata come before its labels, and its status is the last of it.
+// marked returns an object in which uid, version, creation time, and the times of managed fields and conditions are
+// changed. It relies on the order of stored JSON: the metadata comes before the spec, and the status is last.
 func marked(text []byte, change, changeTime func(string) string) []byte {
 	out := bytes.Clone(text)
 	spec, status := len(out), max(0, bytes.LastIndex(out, []byte(`"status":{`)))
@@ -277,7 +277,7 @@ func isTime(text string) bool {
 	return err == nil && len(text) == len("2006-01-02T15:04:05Z")
 }
 
-// turnedTime returns another time; the same one if there is none.
+// turnedTime returns another time, chosen by n; the same one if there is no other.
 func turnedTime(text string, n int) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
