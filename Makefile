@@ -38,7 +38,7 @@ random: controlplane rules
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
 test-real: controlplane
-	FLYBALL_REAL=1 $(GO) test -timeout 30m $(REAL)
+	FLYBALL_REAL=1 $(GO) test -p 4 -timeout 30m $(REAL)
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code
