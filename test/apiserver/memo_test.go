@@ -42,7 +42,7 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 		m := memo.New(8 << 20)
 		over := m.Over(memo.Ask(direct))
 		for _, name := range sample(random, append(slices.Clone(specialNames), literals(q)...)) {
-			digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
+			digits := digitsOf(random)
 			// What the memory learns from two names that are alike, it says of the third.
 			for _, name := range []string{alike(random, name), alike(random, name), name} {
 				req := varied(random, q, name, digits)
@@ -58,6 +58,7 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 		}
 		before, _ := m.Counts()
 		for _, texts := range opaqueTexts {
+			digits := digitsOf(random)
 			for range 4 {
 				req := withTexts(t, random, varied(random, q, "abcd", digits), texts)
 				if req == nil {
@@ -88,6 +89,9 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 	}
 	t.Logf("%d questions, %d answers from memory", len(questions), hits)
 }
+
+// digitsOf returns how many digits versions have: 9 for one, 90 for two.
+func digitsOf(r *rand.Rand) uint64 { return []uint64{9, 90, 900, 9000, 900_000}[r.IntN(5)] }
 
 // specialNames mean something to some kinds, or are not valid for some.
 var specialNames = []string{
