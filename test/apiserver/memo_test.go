@@ -42,8 +42,8 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 		m := memo.New(8 << 20)
 		over := m.Over(memo.Ask(direct))
 		for _, name := range sample(random, append(slices.Clone(specialNames), literals(q)...)) {
-			digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
-			// The memory learns from two names of one shape, and answers for the third.
+			digits := digitsOf(random)
+			// What the memory learns from two names that are alike, it says of the third.
 			for _, name := range []string{alike(random, name), alike(random, name), name} {
 				req := varied(random, q, name, digits)
 				want, err := direct(req)
@@ -58,7 +58,7 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 		}
 		before, _ := m.Counts()
 		for _, texts := range opaqueTexts {
-			digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
+			digits := digitsOf(random)
 			for range 4 {
 				req := withTexts(t, random, varied(random, q, "abcd", digits), texts)
 				if req == nil {
@@ -90,7 +90,10 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 	t.Logf("%d questions, %d answers from memory", len(questions), hits)
 }
 
-// specialNames mean something to some kinds, or are not valid for others.
+// digitsOf returns how many digits versions have: 9 for one, 90 for two.
+func digitsOf(r *rand.Rand) uint64 { return []uint64{9, 90, 900, 9000, 900_000}[r.IntN(5)] }
+
+// specialNames mean something to some kinds, or are not valid for some.
 var specialNames = []string{
 	"default", "kubernetes", "kube-root-ca.crt", "system-node-critical", "kube-system", "a", "1", "0a", "10.0.0.1", "1.2.3.4", "a.b.c", "-a", "a-", "A", "a_b", "a..b", "",
 	strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63), strings.Repeat("b", 64), strings.Repeat("c", 253), strings.Repeat("d", 254), "orders.example.com", "v1.apps",

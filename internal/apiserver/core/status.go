@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 // failure is an error for the client: a Status of the API.
@@ -68,7 +69,10 @@ func failed(req Request, err error) Answer {
 	return f.answer(req)
 }
 
-const contentProtobuf = "application/vnd.kubernetes.protobuf"
+const (
+	contentProtobuf = "application/vnd.kubernetes.protobuf"
+	contentYAML     = "application/yaml"
+)
 
 func takesProtobuf(accept string) bool { return strings.HasPrefix(accept, contentProtobuf) }
 
@@ -76,6 +80,11 @@ func encodeStatus(accept string, s *metav1.Status) (body []byte, contentType str
 	if takesProtobuf(accept) {
 		if raw, err := s.Marshal(); err == nil {
 			return envelope(s.TypeMeta, raw), contentProtobuf
+		}
+	}
+	if strings.HasPrefix(accept, contentYAML) {
+		if text, err := yaml.Marshal(s); err == nil {
+			return text, contentYAML
 		}
 	}
 	text, err := json.Marshal(s)
