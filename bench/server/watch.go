@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// fanOut returns how many events a second reach watchers, all of them together, when one client updates an object
-// as fast as it can. The watchers read the events, and decode nothing: what is measured is the server.
+// fanOut returns how many events per second reach all watchers together while one client updates an object as fast as
+// it can. The watchers read the events without decoding them, so the figure is about the server.
 func fanOut(ctx context.Context, c *contender, o options) (float64, error) {
 	rt, url, err := c.transport()
 	if err != nil {
@@ -47,7 +47,7 @@ func fanOut(ctx context.Context, c *contender, o options) (float64, error) {
 	return float64(o.watchers*changes) / took.Seconds(), errors.Join(append(errs, writes...)...)
 }
 
-// watch reads so many events of a watch. It calls began when the server has answered.
+// watch reads a number of events of a watch. It calls began when the server has answered.
 func watch(ctx context.Context, rt http.RoundTripper, url string, events int, began func()) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
