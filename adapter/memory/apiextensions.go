@@ -17,8 +17,8 @@ const apiextensionsModule = "k8s.io/apiextensions-apiserver"
 //go:embed apiextensionshook.go.txt
 var apiextensionsHook []byte
 
-// leftOut has the tests of apiextensions-apiserver that do not run, and why. Tests that need flags of the server, or
-// etcd, are skipped by the hook.
+// leftOut has the tests of apiextensions-apiserver that do not run, and why. Tests that ask for flags of the server or
+// for etcd skip themselves.
 var leftOut = map[string]string{
 	"TestCustomResourceDefaultingOfMetaFields": readsEtcd,
 	"TestInvalidObjectMetaInStorage":           readsEtcd,

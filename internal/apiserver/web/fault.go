@@ -332,7 +332,9 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 		if next.Cut {
 			writeUntil(f.w, text, len(text)/2)
 		}
-		text = slices.Repeat(text, next.Times)
+		if next.Times > 1 {
+			text = slices.Repeat(text, next.Times)
+		}
 		if next.Hold {
 			f.held = append(f.held, text...)
 		} else if _, err := f.w.Write(append(text, f.held...)); err != nil {
