@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// fanOut returns how many events a second reach watchers, all of them together: when one client updates an object as
-// fast as it can, and when the changes have been made before the watchers ask for them. The watchers read the events,
-// and decode nothing: what is measured is the server.
+// fanOut returns how many events per second reach all watchers together. For present one client updates an object as
+// fast as it can meanwhile; for past the changes are made before the watches begin. The watchers read the events
+// without decoding them, so the figures are about the server.
 func fanOut(ctx context.Context, c *contender, o options) (present, past float64, err error) {
 	rt, url, err := c.transport()
 	if err != nil {
@@ -56,7 +56,7 @@ func fanOut(ctx context.Context, c *contender, o options) (present, past float64
 	return present, past, errors.Join(append(errs, writes...)...)
 }
 
-// watch reads so many events of a watch. It calls began when the server has answered.
+// watch reads a number of events of a watch. It calls began when the server has answered.
 func watch(ctx context.Context, rt http.RoundTripper, url string, events int, began func()) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -15,17 +15,8 @@ import (
 // A test returns to a snapshot, whatever has happened since.
 func ExampleServer_Restore() {
 	ctx := context.Background()
-	s, err := apiserver.New(ctx, apiserver.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	s, c := serverAndClient(apiserver.Options{})
 	defer s.Close()
-	c, err := client.New(s.RESTConfig(), client.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	defer c.Close()
 	if _, err := client.Create(ctx, c, configMap("config", "1")); err != nil {
 		fmt.Println(err)

@@ -56,17 +56,8 @@ func ExampleServer_Fail() {
 // their life.
 func ExampleServer_Settle() {
 	ctx := context.Background()
-	s, err := apiserver.New(ctx, apiserver.Options{Controllers: []string{"*"}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	s, c := serverAndClient(apiserver.Options{Controllers: []string{"*"}})
 	defer s.Close()
-	c, err := client.New(s.RESTConfig(), client.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	defer c.Close()
 
 	web, stuck := deployment("web"), deployment("stuck")
@@ -118,4 +109,17 @@ func ExampleServer_UserConfig() {
 	fmt.Println(err)
 	// Output:
 	// get secrets default/token: secrets "token" is forbidden: User "eve" cannot get resource "secrets" in API group "" in the namespace "default"
+}
+
+// serverAndClient returns a server and a client of it, made as in ExampleServer_Fail. It panics on an error.
+func serverAndClient(o apiserver.Options) (*apiserver.Server, *client.Live) {
+	s, err := apiserver.New(context.Background(), o)
+	if err != nil {
+		panic(err)
+	}
+	c, err := client.New(s.RESTConfig(), client.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return s, c
 }
