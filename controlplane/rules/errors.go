@@ -26,7 +26,7 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 		return body
 	}
 	head, _, ok := strings.Cut(s.Message, " is invalid: [")
-	if !ok {
+	if !ok || strings.HasPrefix(s.Message, "admission webhook ") { // a webhook's errors are in the order that it has chosen
 		return body
 	}
 	if custom {

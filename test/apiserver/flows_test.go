@@ -146,6 +146,19 @@ var flows = []conformanceCase{
 		s.put(path+"/a/scale", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","namespace":"NS"},"spec":{"replicas":-1}}`)
 		s.do("GET", path+"/a", "", "Accept", acceptTable)
 	}},
+	{"bind by the collection of bindings", func(s *session) {
+		pod := s.post("~/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},`+podBody+`}`)
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"none"},"target":{"kind":"Node","name":"n"}}`)
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a","uid":"another"},"target":{"kind":"Node","name":"n"}}`)
+		s.post("~/bindings?dryRun=All", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"kind":"Node","name":"n"}}`)
+		s.get("~/pods/a")
+		s.post("~/bindings", fmt.Sprintf(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a","uid":%q},"target":{"name":"n"}}`, pod.Metadata.UID))
+		s.get("~/pods/a")
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"kind":"Node","name":"m"}}`)
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"}}`)
+		s.get("~/bindings")
+		s.get("~/bindings/a")
+	}},
 	{"bind", func(s *session) {
 		s.post("~/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},`+podBody+`}`)
 		s.post("~/pods/a/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"kind":"Node","name":"n"}}`)
