@@ -6,7 +6,7 @@ FUZZTIME ?= 5m
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -24,6 +24,11 @@ rules:
 test: controlplane rules
 	$(GO) test -race -p 4 -timeout 60m work
 
+# Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
+# left out.
+test-memory: rules
+	FLYBALL_REAL=0 $(GO) test -timeout 60m work
+
 # The same random calls to the API server in memory and to the real one: every difference fails, made as short as
 # possible. CALLS=1000000 makes more of them, FIRST=N begins at another sequence.
 random: export CALLS := $(or $(CALLS),100000)
@@ -33,7 +38,7 @@ random: controlplane rules
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
 test-real: controlplane
-	FLYBALL_REAL=1 $(GO) test -timeout 30m $(REAL)
+	FLYBALL_REAL=1 $(GO) test -p 4 -timeout 30m $(REAL)
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code

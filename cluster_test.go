@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -16,6 +17,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
@@ -118,7 +120,10 @@ func TestUnreachableClusterIsNamed(t *testing.T) {
 		m := a.manager(t, o)
 		b := newAPI(t)
 		b.deny("pods", true)
-		east, err := m.Cluster("east", Options{Config: &rest.Config{Host: b.URL}})
+		east, err := m.Cluster("east", Options{
+			Config: &rest.Config{Host: b.URL},
+			Cache:  cache.Options{Configure: func(o *informer.Options) { o.Reflector.Absent = time.Second }}, // it is asked again soon
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/plane"
@@ -40,7 +41,10 @@ type live struct {
 func newLive(t *testing.T, cfg *rest.Config, ns string) *live {
 	t.Helper()
 	m, err := flyball.New(flyball.Options{
-		Config: cfg, Name: "controller.test", Cache: cache.Options{Namespaces: []string{ns}},
+		Config: cfg, Name: "controller.test",
+		Cache: cache.Options{Namespaces: []string{ns}, Configure: func(o *informer.Options) {
+			o.Reflector.Absent = time.Second // what is refused is asked for again soon
+		}},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {

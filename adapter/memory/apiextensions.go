@@ -17,8 +17,8 @@ const apiextensionsModule = "k8s.io/apiextensions-apiserver"
 //go:embed apiextensionshook.go.txt
 var apiextensionsHook []byte
 
-// leftOut are the tests of apiextensions-apiserver that do not run, and why. Those that ask for flags, or for etcd, are
-// skipped where they do so.
+// leftOut has the tests of apiextensions-apiserver that do not run, and why. Tests that ask for flags of the server or
+// for etcd skip themselves.
 var leftOut = map[string]string{
 	"TestCustomResourceDefaultingOfMetaFields": readsEtcd,
 	"TestInvalidObjectMetaInStorage":           readsEtcd,
@@ -47,7 +47,7 @@ func apiextensions(ctx context.Context, dir string, s suite) (r suites.Run, err 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return r, err
 	}
-	for _, file := range []string{"go.mod", "go.sum"} { // what the tests need beside is added to a copy
+	for _, file := range []string{"go.mod", "go.sum"} { // further modules that the tests need are added to a copy
 		text, err := os.ReadFile(filepath.Join(module, file))
 		if err != nil {
 			return r, err
@@ -75,7 +75,7 @@ func apiextensions(ctx context.Context, dir string, s suite) (r suites.Run, err 
 		Args: []string{"-test.short", "-test.skip=" + skipped()}}, nil
 }
 
-// skipped is the expression for the tests that do not run.
+// skipped returns the expression for -test.skip.
 func skipped() string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(leftOut)) {

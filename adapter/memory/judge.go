@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// row is the line of a suite in the table.
+// row returns the line of a suite in the table.
 func row(name string, r runs) string {
 	tests := fmt.Sprint(r.memory.Specs)
 	if r.memory.Pending > 0 {
@@ -22,7 +22,7 @@ func row(name string, r runs) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// judge returns the failures that nothing explains, and those that something does.
+// judge returns the failures without an explanation, and those with one.
 func judge(s suite, r runs) (bad []error, known []string) {
 	if r.memory.Specs == 0 {
 		bad = append(bad, fmt.Errorf("%s: no test ran", s.name))
@@ -62,10 +62,10 @@ func judge(s suite, r runs) (bad []error, known []string) {
 	return append(bad, unexplained...), append(known, why...)
 }
 
-// title is the name of a test that failed.
+// title returns the name of the test in a failure.
 func title(failure string) string { return strings.SplitN(failure, "\n", 2)[0] }
 
-// reason returns why a test fails in memory; "" if nothing is known about it.
+// reason returns why a test fails in memory; "" if no reason is known.
 func (s suite) reason(name string) string {
 	for part, why := range s.differs {
 		if strings.Contains(name, part) {

@@ -1,13 +1,13 @@
-// Command memory runs the own tests of published modules on an API server in memory, and on the real control plane
-// beside it. The code that they test is the peers' own.
+// Command memory runs tests of published modules on an API server in memory, and beside it on the real control plane.
+// The tests and the code that they test are unchanged: only the server is another one.
 //
 //	go run ./adapter/memory    # all suites; a table in Markdown
 //	go run ./adapter/memory -suites cache,builder -plane=false
 //
 // It copies the modules from the module cache to a temporary folder. Each run has a server of its own.
 //
-// A test that passes on the control plane and fails in memory must be in the list of exceptions, with a reason. So
-// must one that runs on the control plane alone.
+// A test that passes on the control plane and fails in memory must be in the list of exceptions, with a reason; so must
+// a test that runs only on the control plane.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// memory is where the modules are copied to, and how their suites run.
+// memory has the flags, and the folder with copies of the modules.
 type memory struct {
 	real  bool
 	focus string
@@ -47,7 +47,7 @@ type memory struct {
 	plane string // the binary of the control plane
 }
 
-// runs are those of a suite. One that did not run is nil; own is that of the peer's own fake.
+// runs has the results of a suite: over the peer's own fake, on the control plane, and in memory. nil means not run.
 type runs struct{ own, real, memory *suites.Result }
 
 func (m *memory) run(ctx context.Context, names []string, keep bool) (err error) {
@@ -127,5 +127,5 @@ func (m *memory) runSuite(ctx context.Context, s suite) (r runs, err error) {
 	return r, err
 }
 
-// bound is the longest time that a run of a suite may take.
+// bound bounds the time of one run of a suite.
 const bound = 5 * time.Minute

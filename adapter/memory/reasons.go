@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// reason is why specs of the fake client fail on a server.
+// reason says why specs of the fake client fail on a server.
 type reason struct {
-	name string // a part of the name of the spec; empty: any
-	says string // an expression for what the failure says; empty: anything
+	name string // a part of the name of the spec; "" matches any
+	says string // an expression for the text of the failure; "" matches any
 	text string
 	// chance is for what happens on one server and not on the other.
 	chance bool
 }
 
-// of reports whether the reason is that of a failure.
+// of reports whether the reason explains a failure.
 func (r reason) of(failure string) bool {
 	name, says, _ := strings.Cut(failure, "\n")
 	return strings.Contains(name, r.name) && regexp.MustCompile(r.says).MatchString(says)
@@ -59,7 +59,7 @@ func byChance(failure string) bool {
 	return slices.ContainsFunc(reasons, func(r reason) bool { return r.chance && r.of(failure) })
 }
 
-// argued says why the specs fail, by the words of the server, and names the specs that no reason explains.
+// argued returns the reasons of failed specs, and an error for each that no reason explains.
 func argued(failures []string) (known []string, bad []error) {
 	specs := map[string][]string{}
 	for _, f := range failures {

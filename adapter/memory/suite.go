@@ -12,12 +12,12 @@ import (
 	"github.com/flyball-io/flyball/adapter/internal/suites"
 )
 
-// suite are the tests of a package.
+// suite is the test suite of a package.
 type suite struct {
 	name string
 	pkg  string // the folder in its module
-	own  bool   // it runs without a server, too, over the peer's own fake
-	// differs are the tests that fail in memory, by a part of their name, and why.
+	own  bool   // whether it also runs without a server, over the peer's own fake
+	// differs says why tests fail in memory, by a part of their names.
 	differs map[string]string
 	build   func(ctx context.Context, dir string, s suite) (suites.Run, error)
 }

@@ -25,20 +25,21 @@ const (
 	caseGet         = "get"
 	caseUpdate      = "update"
 	caseList        = "list"
-	caseWatch       = "watch events, all watchers"
+	caseWatch       = "watch events as they are made, all watchers"
+	caseHistory     = "watch events of the past, all watchers"
 	caseServer      = "memory of a server"
 	casePods        = "memory of Pods"
 	caseSnapshot    = "snapshot"
 	caseRestore     = "restore"
 )
 
-// measure takes the figures of one contender.
+// measure measures one contender, and adds the figures to a table.
 func measure(ctx context.Context, c *contender, o options, t *table) error {
 	if c.start > 0 {
 		t.set(caseStart, c.name, "ms", float64(c.start)/1e6)
 	}
 	if c.config == nil || c.name != realOne {
-		// The real one has it already.
+		// A server has it already.
 		err := c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 		if client.IgnoreAlreadyExists(err) != nil {
 			return err
@@ -70,12 +71,13 @@ func measure(ctx context.Context, c *contender, o options, t *table) error {
 	if c.config == nil {
 		return nil
 	}
-	rate, err := fanOut(ctx, c, o)
-	t.set(caseWatch, c.name, "1/s", rate)
+	present, past, err := fanOut(ctx, c, o)
+	t.set(caseWatch, c.name, "1/s", present)
+	t.set(caseHistory, c.name, "1/s", past)
 	return err
 }
 
-// one reads and updates one object.
+// one measures reads and updates of one object.
 func one(ctx context.Context, c *contender, o options, t *table) error {
 	m := configMap("the-one", "v")
 	if err := c.client.Create(ctx, m); err != nil {
@@ -95,7 +97,7 @@ func one(ctx context.Context, c *contender, o options, t *table) error {
 	return err
 }
 
-// list lists many objects.
+// list measures lists of many objects.
 func list(ctx context.Context, c *contender, o options, t *table) error {
 	const namespace = "many"
 	if err := c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
@@ -137,14 +139,14 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-// perSecond calls a function for some time, from so many goroutines, and returns how often it did so in a second.
+// perSecond calls a function for a time d, from a number of goroutines, and returns the calls per second.
 func perSecond(ctx context.Context, d time.Duration, clients int, call func(i int) error) (float64, error) {
 	begin := time.Now()
 	n, err := calls(ctx, clients, func(int) bool { return time.Since(begin) < d }, call)
 	return float64(n) / time.Since(begin).Seconds(), err
 }
 
-// each calls a function n times, from so many goroutines.
+// each calls a function n times, from a number of goroutines.
 func each(ctx context.Context, n, clients int, call func(i int) error) error {
 	_, err := calls(ctx, clients, func(i int) bool { return i < n }, call)
 	return err

@@ -15,11 +15,11 @@ import (
 	"github.com/flyball-io/flyball/test/plane"
 )
 
-// contender is one server and a client of it.
+// contender is a server and a client of it, or the fake client.
 type contender struct {
 	name   string
 	client client.Client
-	config *rest.Config // nil: there is no server
+	config *rest.Config // nil without a server
 	start  time.Duration
 	close  func() error
 }
@@ -40,7 +40,7 @@ func overTCP(ctx context.Context, log io.Writer) (*contender, error) {
 	return ours(ctx, tcp, apiserver.Options{Progress: log})
 }
 
-// ours starts a server when the rules run already.
+// ours starts a server in memory, after the rules program.
 func ours(ctx context.Context, name string, o apiserver.Options) (*contender, error) {
 	first, err := apiserver.New(ctx, o)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// hold measures what servers in memory hold, and their snapshots.
+// hold measures the memory of servers in memory, and their snapshots.
 func hold(ctx context.Context, o options, t *table, log io.Writer) (err error) {
 	fmt.Fprintln(log, "server: measuring memory")
 	options := apiserver.Options{InMemory: true, Progress: log}
@@ -65,7 +65,7 @@ func hold(ctx context.Context, o options, t *table, log io.Writer) (err error) {
 	return nil
 }
 
-// snapshots measures snapshots, and going back to one.
+// snapshots measures Snapshot and Restore.
 func snapshots(s *apiserver.Server, t *table) error {
 	var snaps, restores []time.Duration
 	for range 21 {

@@ -1,6 +1,6 @@
 // Command server measures the API server in memory beside a real control plane (etcd and kube-apiserver) and beside
-// controller-runtime's fake client, in one run. All are called by the client of controller-runtime, with the same
-// objects, one contender after the other. The README of this module explains the cases.
+// controller-runtime's fake client. It calls all of them by the client of controller-runtime, with the same objects, one
+// after the other. The README of this module explains the cases.
 package main
 
 import (

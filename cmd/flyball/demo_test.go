@@ -106,7 +106,13 @@ func (d *demoProcess) nothingLeft(t *testing.T) {
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--real"}} {
-		t.Run(strings.Join(args, ""), func(t *testing.T) { t.Parallel(); once(t, args...) })
+		t.Run(strings.Join(args, ""), func(t *testing.T) {
+			if args != nil {
+				livetest.NeedReal(t)
+			}
+			t.Parallel()
+			once(t, args...)
+		})
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	addressPath = "/apis/networking.k8s.io/v1/ipaddresses"
 )
 
-// follow lets allocations know the Service that a storage creates or updates.
+// follow hooks into the storage of Services, so that allocations know the Service that is created or updated.
 func (a *allocations) follow(s *genericregistry.Store) {
 	create, update := s.BeginCreate, s.BeginUpdate
 	s.BeginCreate = func(ctx context.Context, obj runtime.Object, o *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
@@ -34,12 +34,12 @@ func (a *allocations) follow(s *genericregistry.Store) {
 	}
 }
 
-// clusterIPs allocates cluster IPs. Each has an IPAddress, which belongs to the Service.
+// clusterIPs allocates cluster IPs. For each it creates an IPAddress that refers to the Service.
 type clusterIPs struct{ *allocations }
 
 var _ ipallocator.Interface = clusterIPs{}
 
-// inRange reports whether a Service can have an address: it is neither the first of the range nor the last.
+// inRange reports whether a Service can have an address: it is in the range, and neither the first nor the last one.
 func inRange(ip net.IP) bool {
 	n := ip.To4()
 	return serviceRange.Contains(ip) && (n[2] != 0 || n[3] != 0) && (n[2] != 255 || n[3] != 255)
@@ -85,7 +85,7 @@ func (a clusterIPs) AllocateNext() (net.IP, error) {
 	return nil, ipallocator.ErrFull
 }
 
-// Release deletes the IPAddress. If that fails, nobody is told: so does the real server.
+// Release deletes the IPAddress. As on the real server an error is ignored.
 func (a clusterIPs) Release(ip net.IP) error {
 	if a.call.get(addressKeys+ip.String()) != nil {
 		_ = a.inner(a.call, http.MethodDelete, addressPath+"/"+ip.String(), nil)

@@ -177,7 +177,7 @@ func (uids) Validate(ctx context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// priorities callLock the name of a Pod's priority class into its priority.
+// priorities sets the priority of a Pod by its priority class.
 type priorities struct{}
 
 func (priorities) Handles(op admission.Operation) bool {

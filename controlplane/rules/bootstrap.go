@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// bootstrap creates what every cluster has and what does not depend on it: the APIServices of the built-in versions,
-// priority levels, flow schemas, and with RBAC the roles and bindings.
+// bootstrap creates the objects that are the same in every cluster: the APIServices of the built-in versions, priority
+// levels, flow schemas, and with RBAC the roles and bindings.
 func (a *api) bootstrap(c *call) error {
 	for _, b := range a.groups {
 		spec := apiregistration.APIServiceSpec{Group: b.group.name, Version: b.version.name, GroupPriorityMinimum: int32(b.group.priority), VersionPriority: int32(b.version.priority)}

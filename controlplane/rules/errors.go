@@ -26,7 +26,7 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 		return body
 	}
 	head, _, ok := strings.Cut(s.Message, " is invalid: [")
-	if !ok {
+	if !ok || strings.HasPrefix(s.Message, "admission webhook ") { // a webhook's errors are in the order that it has chosen
 		return body
 	}
 	if custom {
@@ -52,7 +52,7 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 	return sorted.Bytes()
 }
 
-// ofCustom orders errors about a custom resource. Those about its own metadata come first, as on the real server.
+// ofCustom orders errors about a custom resource. Errors about its own metadata come first, as on the real server.
 func ofCustom(a, b metav1.StatusCause) int {
 	own := func(c metav1.StatusCause) int {
 		if first, _, _ := strings.Cut(c.Field, "."); first == "metadata" {

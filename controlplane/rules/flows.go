@@ -17,7 +17,7 @@ const (
 	flowPath       = "/apis/" + flowGroup + "/v1/"
 	flowSchemaKeys = "/" + flowGroup + "/flowschemas/"
 	levelKeys      = "/" + flowGroup + "/prioritylevelconfigurations/"
-	// flowProducer and flowConsumer are the managers of specs and of statuses.
+	// flowProducer and flowConsumer are the field managers of specs and of statuses.
 	flowProducer = "api-priority-and-fairness-config-producer-v1"
 	flowConsumer = "api-priority-and-fairness-config-consumer-v1"
 )
@@ -50,7 +50,7 @@ func (a *api) beginFlows(c *call) error {
 	return a.dangle(c)
 }
 
-// dangle tells each flow schema after a request whether its priority level exists.
+// dangle updates, after a request, the condition of each flow schema that says whether its priority level exists.
 func (a *api) dangle(c *call) error {
 	levels, schemas := false, map[string]bool{}
 	for _, w := range c.writes {
@@ -76,7 +76,7 @@ func (a *api) dangle(c *call) error {
 	return nil
 }
 
-// setDangling sets the condition of a flow schema, if it does not say so yet.
+// setDangling sets the condition Dangling of a flow schema, unless it is up to date.
 func (a *api) setDangling(c *call, key string) error {
 	text := c.get(key)
 	if text == nil {

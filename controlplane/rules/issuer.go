@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// issuerMetadata says who issues tokens, and by which key, in the call whose turn it is.
-type issuerMetadata struct{ turn *callLock }
+// issuerMetadata provides the OpenID documents about the issuer of tokens, for the call that holds the lock.
+type issuerMetadata struct{ lock *callLock }
 
 var _ serviceaccount.OpenIDMetadataProvider = issuerMetadata{}
 
@@ -21,7 +21,7 @@ func (m issuerMetadata) GetKeysetJSON() (text []byte, maxAge int) {
 }
 
 func (m issuerMetadata) of(get func(serviceaccount.OpenIDMetadataProvider) ([]byte, int)) (text []byte, maxAge int) {
-	p, err := metadataOf(m.turn.call.req.Seed)
+	p, err := metadataOf(m.lock.call.req.Seed)
 	if err != nil { // the key of a seed is valid
 		klog.ErrorS(err, "No metadata of the issuer")
 		text, _ = json.Marshal(map[string]string{"error": err.Error()})
@@ -30,7 +30,7 @@ func (m issuerMetadata) of(get func(serviceaccount.OpenIDMetadataProvider) ([]by
 	return get(p)
 }
 
-// metadataOf returns the metadata of the issuer whose key comes from a seed.
+// metadataOf returns the metadata of the issuer with the key of a seed.
 func metadataOf(seed string) (serviceaccount.OpenIDMetadataProvider, error) {
 	s, err := signerOf(seed)
 	if err != nil {

@@ -19,11 +19,11 @@ const (
 	// managedLabel says how long the server looks after an APIService.
 	managedLabel = "kube-aggregator.kubernetes.io/automanaged"
 	managed      = "true"    // always
-	atStart      = "onstart" // never again after it was created
+	atStart      = "onstart" // created once, and not reset later
 )
 
-// register does what the aggregator does after a request: each version that definitions serve has an APIService, and
-// those that the server itself serves are available.
+// register does the work of the aggregator after a request. Each version that definitions serve gets an APIService, and
+// APIServices of versions that the server itself serves become available.
 func (a *api) register(c *call) error {
 	names := map[string]bool{}
 	versions := func(text json.RawMessage) error {
@@ -79,7 +79,7 @@ func (a *api) register(c *call) error {
 	return nil
 }
 
-// keepAPIService makes, resets or deletes an APIService that the server looks after.
+// keepAPIService creates, resets or deletes an APIService that the server manages.
 func (a *api) keepAPIService(c *call, name string, spec apiregistration.APIServiceSpec, wanted bool) error {
 	text := c.get(apiServiceKeys + name)
 	if text == nil {
@@ -108,7 +108,7 @@ func (a *api) keepAPIService(c *call, name string, spec apiregistration.APIServi
 	return a.inner(c, http.MethodPut, apiServicePath+"/"+name, body)
 }
 
-// localAPIService sets the condition of an APIService without a Service, if it does not say so yet.
+// localAPIService sets the condition Available of an APIService without a Service, unless it is up to date.
 func (a *api) localAPIService(c *call, name string) error {
 	text := c.get(apiServiceKeys + name)
 	if text == nil {
@@ -155,7 +155,7 @@ func (a *api) createAPIService(c *call, keep string, spec apiregistration.APISer
 	return a.inner(c, http.MethodPost, apiServicePath, body)
 }
 
-// before returns the object of a key as it was before the call; nil if there was none, or the call has not got it.
+// before returns the object with a key as it was before the call; nil if there was none, or if the call lacks it.
 func (c *call) before(key string) json.RawMessage {
 	if text := c.req.Objects[key]; string(text) != "null" {
 		return text
@@ -163,7 +163,8 @@ func (c *call) before(key string) json.RawMessage {
 	return nil
 }
 
-// within begins a request of the server itself that creates an object. The caller calls the result at its end.
+// within begins a request of the server itself that creates an object with a uid of its own. end restores the uid of
+// the call; call it when that request has ended.
 func (c *call) within(path string, body []byte) (end func()) {
 	chosen, uid := c.chosenUID, c.uid
 	if uid != "" {
@@ -173,7 +174,7 @@ func (c *call) within(path string, body []byte) (end func()) {
 	return func() { c.chosenUID, c.uid = chosen, uid }
 }
 
-// derived returns a uid that comes of another one.
+// derived returns a uid for an object that a request with another uid also creates.
 func derived(uid, path string, body []byte) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", uid, path, body))
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // a random uuid, by its form

@@ -213,7 +213,9 @@ func spawn(t *testing.T, role string, env ...string) *child {
 }
 
 // kubeconfig writes an administrator's kubeconfig to a file.
-func kubeconfig(t *testing.T, p interface{ UserKubeconfig(string, ...string) ([]byte, error) }, file string) {
+func kubeconfig(t *testing.T, p interface {
+	UserKubeconfig(string, ...string) ([]byte, error)
+}, file string) {
 	t.Helper()
 	text, err := p.UserKubeconfig("admin", "system:masters")
 	must(t, err)

@@ -14,7 +14,7 @@ type kindTalk struct {
 	apiVersion, short string
 }
 
-// aspects are what is asked about each kind.
+// aspects are the conversations about each kind.
 var aspects = []struct {
 	name string
 	run  func(*kindTalk)
@@ -34,7 +34,7 @@ var aspects = []struct {
 	{"deletions", (*kindTalk).deletions},
 }
 
-// kindCases are the aspects of all kinds.
+// kindCases returns a case for each kind and aspect.
 func kindCases() []conformanceCase {
 	var cases []conformanceCase
 	for _, a := range aspects {
@@ -77,7 +77,7 @@ func (k *kindTalk) name(letter string) string {
 // one returns the path of an object.
 func (k *kindTalk) one(letter string) string { return k.path + "/" + k.name(letter) }
 
-// chosen returns the path of the collection with options. Objects of other cases are left out.
+// chosen returns the path of the collection with options, and a selector that leaves out objects of other cases.
 func (k *kindTalk) chosen(options ...string) string {
 	if !k.namespaced() {
 		options = append(options, "labelSelector=case%3DNS")
@@ -88,7 +88,7 @@ func (k *kindTalk) chosen(options ...string) string {
 	return k.path + "?" + strings.Join(options, "&")
 }
 
-// body returns an object with more fields of its metadata.
+// body returns an object with additional fields of its metadata.
 func (k *kindTalk) body(letter string, metadata ...string) string {
 	metadata = append([]string{fmt.Sprintf(`"name":%q`, k.name(letter)), `"labels":{"case":"NS"}`}, metadata...)
 	return k.object(strings.Join(metadata, ","), k.rest)
@@ -97,7 +97,7 @@ func (k *kindTalk) body(letter string, metadata ...string) string {
 // versionAndGroup matches the name of an APIService, whose group is in its spec, too.
 var versionAndGroup = regexp.MustCompile(`"name":"v1\.(NS-[a-z]+)"`)
 
-// object returns an object of a text of its metadata, and of the rest.
+// object returns an object made of its metadata and its other fields, both as text.
 func (k *kindTalk) object(metadata, rest string) string {
 	if rest != "" {
 		rest = "," + rest
@@ -113,7 +113,7 @@ func (k *kindTalk) make(letter string, metadata ...string) answer {
 	return k.post(k.path, k.body(letter, metadata...))
 }
 
-// life is that of one object.
+// life creates, reads, changes and deletes one object.
 func (k *kindTalk) life() {
 	one, body := k.one("x"), k.body("x")
 	k.post(k.path+"?fieldValidation=Strict", body)
@@ -134,7 +134,7 @@ func (k *kindTalk) life() {
 	k.get(one)
 }
 
-// creates are objects that cannot be created, and some that can.
+// creates tries to create objects, valid and not.
 func (k *kindTalk) creates() {
 	k.make("a")
 	k.make("a")
@@ -166,14 +166,14 @@ func (k *kindTalk) creates() {
 	k.get(k.one("a") + "/status/nothing")
 }
 
-// mutants are objects with one field that is something else.
+// mutants tries to create objects with one field changed.
 func (k *kindTalk) mutants() {
 	for _, body := range mutants(k.t, k.body("m"), false) {
 		k.post(k.path+"?dryRun=All", body)
 	}
 }
 
-// changes are updates of one field each.
+// changes updates one field at a time.
 func (k *kindTalk) changes() {
 	k.make("m")
 	got := k.get(k.one("m"))
@@ -182,7 +182,7 @@ func (k *kindTalk) changes() {
 	}
 }
 
-// updates are about versions and names.
+// updates updates objects with versions and names that fit or not.
 func (k *kindTalk) updates() {
 	one := k.one("a")
 	k.put(one, k.body("a")) // some kinds are created so
@@ -205,7 +205,7 @@ func (k *kindTalk) updates() {
 	k.get(one)
 }
 
-// patches are those of all types.
+// patches patches objects by all patch types.
 func (k *kindTalk) patches() {
 	k.make("a")
 	one := k.one("a")

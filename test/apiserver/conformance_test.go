@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m)))
 }
 
-// Each case runs against the API server in memory and against a real one. What they answer is equal.
+// Each case runs against the API server in memory and against a real one. Their answers are equal.
 func TestConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
@@ -50,10 +50,10 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// aloneCases read or change what all cases have.
+// aloneCases read or change objects that all cases share. They do not run at the same time as others.
 var aloneCases []conformanceCase
 
-// server is a server that conversations are had with.
+// server is a server on which cases run.
 type server interface {
 	URL() string
 	RESTConfig() *rest.Config
@@ -61,10 +61,10 @@ type server interface {
 }
 
 // repeats is how often a case that differs is run again, in another namespace. The real server reads caches that may be
-// late, above all on a busy machine, and what it then answers is chance. This one has none: a defect differs each time.
+// late, most of all on a busy machine. The server in memory has none, so a defect differs each time.
 const repeats = 2
 
-// apart is how far the numbers of the same case are apart.
+// apart is added to the number of a case for each repetition.
 const apart = 3000
 
 // pair is a real server and one in memory.

@@ -90,7 +90,7 @@ func selectedGauges(s *session, first, second string) {
 
 const conversionReview = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{"uid":%q,"result":%s,"convertedObjects":%s}}`
 
-// converted converts gauges. then may do something to the result.
+// converted returns a webhook that converts gauges. then changes the result; it may be nil.
 func converted(then func(map[string]any)) func(review) string {
 	return func(v review) string {
 		for _, o := range v.Request.Objects {

@@ -10,7 +10,7 @@ const (
 	widgets     = "/apis/NS.example.com/v1/namespaces/NS/widgets"
 )
 
-// definition is a CRD of the case's own group. A version is its name and the rest of its fields.
+// definition returns a CRD of the case's own group, with versions as JSON.
 func definition(plural, kind, versions string) string {
 	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%s.NS.example.com"},
 		"spec":{"group":"NS.example.com","scope":"Namespaced","names":{"plural":%q,"kind":%q,"shortNames":["%.2s"],"categories":["all"]},"versions":[%s]}}`,

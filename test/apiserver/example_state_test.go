@@ -12,20 +12,11 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// A snapshot brings the state back to what it was, whatever has happened since.
+// A test returns to a snapshot, whatever has happened since.
 func ExampleServer_Restore() {
 	ctx := context.Background()
-	s, err := apiserver.New(ctx, apiserver.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	s, c := serverAndClient(apiserver.Options{})
 	defer s.Close()
-	c, err := client.New(s.RESTConfig(), client.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	defer c.Close()
 	if _, err := client.Create(ctx, c, configMap("config", "1")); err != nil {
 		fmt.Println(err)
@@ -44,7 +35,7 @@ func ExampleServer_Restore() {
 	// 1 <nil>
 }
 
-// A state goes into a file of YAML, and another server goes on from there.
+// A state is written as YAML, and another server starts from it.
 func ExampleServer_Export() {
 	ctx := context.Background()
 	one, err := apiserver.New(ctx, apiserver.Options{Seed: "example"})

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// The first two updates of a ConfigMap meet a conflict, as if somebody else had been faster. In a test, [Start]
-// takes the place of New.
+// The first two updates of a ConfigMap fail with a conflict, as if another client had been faster. In a test, call
+// [Start] instead of New.
 func ExampleServer_Fail() {
 	ctx := context.Background()
 	s, err := apiserver.New(ctx, apiserver.Options{})
@@ -52,20 +52,12 @@ func ExampleServer_Fail() {
 	// delete secrets default/token: secrets "token" is forbidden: User "admin" cannot delete resource "secrets" in API group "" in the namespace "default"
 }
 
-// Controllers make Pods of a Deployment, and a kubelet runs them. Annotations of the template script their life.
+// Controllers make the Pods of a Deployment, and a kubelet takes them to Running. Annotations of the template script
+// their life.
 func ExampleServer_Settle() {
 	ctx := context.Background()
-	s, err := apiserver.New(ctx, apiserver.Options{Controllers: []string{"*"}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	s, c := serverAndClient(apiserver.Options{Controllers: []string{"*"}})
 	defer s.Close()
-	c, err := client.New(s.RESTConfig(), client.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	defer c.Close()
 
 	web, stuck := deployment("web"), deployment("stuck")
@@ -93,7 +85,7 @@ func ExampleServer_Settle() {
 	// web Running true false
 }
 
-// A user without a role may do next to nothing, as in a cluster.
+// A user without a role has next to no permissions, as in a cluster.
 func ExampleServer_UserConfig() {
 	ctx := context.Background()
 	s, err := apiserver.New(ctx, apiserver.Options{RBAC: true}) // Start, in a test
@@ -117,4 +109,17 @@ func ExampleServer_UserConfig() {
 	fmt.Println(err)
 	// Output:
 	// get secrets default/token: secrets "token" is forbidden: User "eve" cannot get resource "secrets" in API group "" in the namespace "default"
+}
+
+// serverAndClient returns a server and a client of it, made as in ExampleServer_Fail. It panics on an error.
+func serverAndClient(o apiserver.Options) (*apiserver.Server, *client.Live) {
+	s, err := apiserver.New(context.Background(), o)
+	if err != nil {
+		panic(err)
+	}
+	c, err := client.New(s.RESTConfig(), client.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return s, c
 }

@@ -7,7 +7,7 @@ import (
 
 const podBody = `"spec":{"containers":[{"name":"c","image":"i"}]}`
 
-// flows are the cases about verbs: what every kind has in common.
+// flows are the cases about verbs, which are the same for all kinds.
 var flows = []conformanceCase{
 	{"create and read", func(s *session) {
 		s.post("~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"x":"y"}},"data":{"k":"v"}}`)
@@ -145,6 +145,19 @@ var flows = []conformanceCase{
 		s.patch(mergePatch, path+"/a/scale", `{"spec":{"replicas":7}}`)
 		s.put(path+"/a/scale", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","namespace":"NS"},"spec":{"replicas":-1}}`)
 		s.do("GET", path+"/a", "", "Accept", acceptTable)
+	}},
+	{"bind by the collection of bindings", func(s *session) {
+		pod := s.post("~/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},`+podBody+`}`)
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"none"},"target":{"kind":"Node","name":"n"}}`)
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a","uid":"another"},"target":{"kind":"Node","name":"n"}}`)
+		s.post("~/bindings?dryRun=All", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"kind":"Node","name":"n"}}`)
+		s.get("~/pods/a")
+		s.post("~/bindings", fmt.Sprintf(`{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a","uid":%q},"target":{"name":"n"}}`, pod.Metadata.UID))
+		s.get("~/pods/a")
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"},"target":{"kind":"Node","name":"m"}}`)
+		s.post("~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"a"}}`)
+		s.get("~/bindings")
+		s.get("~/bindings/a")
 	}},
 	{"bind", func(s *session) {
 		s.post("~/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},`+podBody+`}`)

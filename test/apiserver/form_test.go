@@ -9,8 +9,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// What the server remembers of objects in protobuf, and of their metadata, is what rules say of them now. A request
-// with the parameter pretty is always answered by rules.
+// Cached objects, in protobuf or as metadata, equal the answers of rules. A request with the parameter pretty is always
+// answered by rules.
 func TestRememberedFormsAreThoseOfRules(t *testing.T) {
 	const proto, partial = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	server := apiserver.Start(t, apiserver.Options{})
@@ -50,5 +50,29 @@ func TestRememberedFormsAreThoseOfRules(t *testing.T) {
 		}
 		compare("paged", path+"?limit=2")
 		compare("chosen", path+"?labelSelector=a%3Db")
+	}
+}
+
+// The answer to a Binding, or to the delete of a collection, is not what the object looks like.
+func TestAnswersToOtherWritesAreNoForms(t *testing.T) {
+	const proto = "application/vnd.kubernetes.protobuf"
+	server := apiserver.Start(t, apiserver.Options{})
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	s := &session{t: t, client: client, url: server.URL(), ns: "default", names: map[string]string{}}
+	s.send("POST", s.path("~/pods"), `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},`+podBody+`}`)
+	s.send("POST", s.path("~/configmaps"), `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","finalizers":["a.b/c"]}}`)
+	for _, write := range []struct{ method, path, body, object, has string }{
+		{"POST", "~/bindings", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"node-of-p"}}`, "~/pods/p", "node-of-p"},
+		{"DELETE", "~/configmaps", "", "~/configmaps/c", "\x12\x09ConfigMap"},
+	} {
+		if code, _, text := s.send(write.method, s.path(write.path), write.body, "Accept", proto); code/100 != 2 {
+			t.Fatalf("%s %s: %d %s", write.method, write.path, code, text)
+		}
+		code, _, got := s.send("GET", s.path(write.object), "", "Accept", proto)
+		_, _, want := s.send("GET", s.path(write.object)+"?pretty=false", "", "Accept", proto) // rules answer
+		if code != http.StatusOK || string(got) != string(want) || !strings.Contains(string(got), write.has) {
+			t.Errorf("after %s %s: %d %q, want %q", write.method, write.path, code, got, want)
+		}
 	}
 }

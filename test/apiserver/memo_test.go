@@ -27,8 +27,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// Answers from memory are those of rules: for the creates of all conversations of the conformance suite, as JSON
-// and as protobuf, with many names, times, uids and versions. Names are those that could mean something, too.
+// Answers from memory equal those of rules. The questions are the creates of the conformance suite, as JSON and as
+// protobuf, with many names, times, uids and versions. Some of the names mean something to some kinds.
 func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 	direct := apiserver.Direct(t)
 	questions := creations(t, direct)
@@ -144,7 +144,7 @@ func withTexts(t *testing.T, r *rand.Rand, q *rules.Request, texts []string) *ru
 	return &out
 }
 
-// sample returns some names; all of them with FLYBALL_LONG=1.
+// sample returns some of the names; with FLYBALL_LONG=1 all of them.
 func sample(r *rand.Rand, names []string) []string {
 	if os.Getenv("FLYBALL_LONG") != "" {
 		return names
@@ -156,7 +156,7 @@ func sample(r *rand.Rand, names []string) []string {
 	return out
 }
 
-// alike returns a name of the same shape by chance.
+// alike returns a random name of the same shape.
 func alike(r *rand.Rand, name string) string {
 	out := []byte(name)
 	for i, c := range out {
@@ -167,7 +167,7 @@ func alike(r *rand.Rand, name string) string {
 	return string(out)
 }
 
-// literals are the texts of a body: names that could be compared with something.
+// literals returns the strings of a body. A name that equals one could be compared with it.
 func literals(req *rules.Request) (out []string) {
 	for i, part := range strings.Split(string(req.Body), `"`) {
 		if i%2 == 1 && len(part) < 30 && len(out) < 12 {
@@ -184,7 +184,7 @@ func collectionOf(req *rules.Request) string {
 
 func shown(a *rules.Answer) string { return strings.ReplaceAll(fmt.Sprintf("%+v", a), "\x00", "0") }
 
-// creations are the creates of the conformance suite, and some of them in protobuf.
+// creations returns the creates of the conformance suite, and some of them again in protobuf.
 func creations(t *testing.T, direct func(*rules.Request) (*rules.Answer, error)) (out []*rules.Request) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -221,7 +221,7 @@ func creations(t *testing.T, direct func(*rules.Request) (*rules.Answer, error))
 	return out
 }
 
-// inProtobuf returns a question with a body in protobuf, for an answer in it; nil for some kinds.
+// inProtobuf returns a question with body and answer in protobuf; nil for kinds without protobuf.
 func inProtobuf(t *testing.T, q *rules.Request) *rules.Request {
 	var meta runtime.TypeMeta
 	if json.Unmarshal(q.Body, &meta) != nil {
@@ -264,7 +264,7 @@ func inProtobuf(t *testing.T, q *rules.Request) *rules.Request {
 	return &out
 }
 
-// varied returns a question with other values, and another name if its body has one at the beginning.
+// varied returns a question with other values. It also has another name, if the body begins with the name.
 func varied(r *rand.Rand, q *rules.Request, name string, digits uint64) *rules.Request {
 	out := *q
 	hex := func(n int) string {
@@ -304,7 +304,7 @@ func varied(r *rand.Rand, q *rules.Request, name string, digits uint64) *rules.R
 	return &out
 }
 
-// renamed returns an object in protobuf with another name; nil if it has none that is easy to find.
+// renamed returns an object in protobuf with another name; nil if the name does not come first in the metadata.
 func renamed(body []byte, name string) []byte {
 	var u runtime.Unknown
 	if u.Unmarshal(body[4:]) != nil || len(name) > 60 {

@@ -16,19 +16,18 @@ import (
 	"time"
 )
 
-// session is one conversation with a server. It writes down what the server answers, but for what chance and
-// the clock decide.
+// session is one conversation with a server. It writes down the answers, without values of chance and of the clock.
 type session struct {
 	t      testing.TB
 	client *http.Client
 	on     server
 	url    string
-	real   bool   // whether it is the real one
+	real   bool   // whether the server is the real one
 	ns     string // a namespace of its own
 
-	verbatim bool // answers are written down as they are
-	// loose is whether versions are not compared. The handlers of some kinds find a change where there is none: a
-	// write that repeats the last one has a new version if it is in another second.
+	verbatim bool // answers are written down unchanged
+	// loose leaves out versions. The handlers of some kinds set times, so a write that repeats the last one has a new
+	// version if it comes in another second.
 	loose    bool
 	out      []string
 	versions []string // resource versions in the order of their appearance
@@ -37,7 +36,7 @@ type session struct {
 	markers  int               // policies that tell whether others are known
 }
 
-// answer is what a case may look at to make its next request.
+// answer has the parts of an answer that a case may use for its next request.
 type answer struct {
 	Metadata struct {
 		Name, UID, ResourceVersion, Continue string
@@ -88,7 +87,7 @@ func (s *session) do(method, path, body string, header ...string) answer {
 	head := fmt.Sprintf("%s %s: %d %s", method, s.hide(path), resp.StatusCode, s.headers(resp.Header))
 	text = credential.ReplaceAll(s.json(text, resp.Header.Get("Content-Type")), nil)
 	var a answer
-	if json.Unmarshal(text, &a) != nil { // it is for people
+	if json.Unmarshal(text, &a) != nil { // it is plain text
 		text = checks.ReplaceAll(text, nil)
 		s.note("%s %q", head, text)
 		return a

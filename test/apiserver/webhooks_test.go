@@ -47,6 +47,17 @@ var webhookCases = []conformanceCase{
 		}
 		s.get("~/configmaps/a")
 	}},
+	{"errors of a webhook are in its order", func(s *session) {
+		h := newHooks(s)
+		define(s, "widgets", "Widget", widgetVersion)
+		h.configure("Validating", "one", h.hook("/v", `"rules":[{"apiGroups":["","NS.example.com"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps","widgets"]}]`))
+		for _, fields := range [][2]string{{"spec.b", "spec.a"}, {"metadata.labels.b", "metadata.labels.a"}} {
+			h.on("/v", deny(fmt.Sprintf(`{"code":422,"reason":"Invalid","message":"Thing \"a\" is invalid: [%[1]s: Invalid value: 1: no, %[2]s: Invalid value: 2: no]",
+				"details":{"name":"a","causes":[{"field":%[1]q,"reason":"FieldValueInvalid","message":"Invalid value: 1: no"},{"field":%[2]q,"reason":"FieldValueInvalid","message":"Invalid value: 2: no"}]}}`, fields[0], fields[1])))
+			s.post(widgets, widget("a", `{"size":1}`))
+			s.post("~/configmaps", configMapOf("a"))
+		}
+	}},
 	{"a mutating webhook denies", func(s *session) {
 		h := newHooks(s)
 		h.on("/m", deny(`{"code":409,"reason":"Conflict","message":"no"}`, `"warnings":["first"]`))

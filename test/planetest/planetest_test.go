@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -38,6 +39,7 @@ func (c checked) Run() int {
 // All tests share one control plane. Each has its own namespace, in which Pods can be created at
 // once.
 func TestTestsShareOneControlPlane(t *testing.T) {
+	livetest.NeedReal(t)
 	var pids []int
 	var names []string
 	for _, name := range []string{"First", "second_with/a very long name that does not fit", "Größe", "--"} {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 )
 
-// runs are the runs of the kit, by their names in it.
+// runs has the runs of the kit, by their names there.
 var runs = map[string]func(context.Context, *testing.T, *store){
 	"TestCreate": func(ctx context.Context, t *testing.T, s *store) { kit.RunTestCreate(ctx, t, s, s.valid) },
 	"TestList": func(ctx context.Context, t *testing.T, s *store) {
@@ -92,7 +92,7 @@ func plain(run func(context.Context, *testing.T, storage.Interface)) func(contex
 	return func(ctx context.Context, t *testing.T, s *store) { run(ctx, t, s) }
 }
 
-// leftOut are the runs that the kit has and this package has not, and why.
+// leftOut has the runs of the kit that this package leaves out, and why.
 var leftOut = map[string]string{
 	"TestCreateWithTTL":                    noEnd,
 	"TestGuaranteedUpdateWithTTL":          noEnd,
@@ -116,7 +116,7 @@ func TestKit(t *testing.T) {
 	}
 }
 
-// A run that the kit has is here, or is left out for a reason.
+// Each run of the kit is made here, or is left out for a reason.
 func TestNoRunIsForgotten(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "k8s.io/apiserver/pkg/storage/testing").Output()
 	if err != nil {
@@ -149,8 +149,8 @@ func TestNoRunIsForgotten(t *testing.T) {
 	t.Logf("%d runs, %d of them left out", len(all), len(leftOut))
 }
 
-// latest lists the present where the kit asks for any version. The kit wants a limit to be kept there, as by etcd
-// alone. A whole API server answers such a list from its cache, without a limit, and so does the core.
+// latest lists the present state where the kit asks for any version. The kit expects that such a list keeps its limit,
+// as etcd does. A whole API server answers it from its cache, without the limit, and so does the core.
 type latest struct{ *store }
 
 func (l latest) GetList(ctx context.Context, key string, o storage.ListOptions, out runtime.Object) error {

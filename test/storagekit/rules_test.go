@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// answer is the rules of the kit: Pods are stored as they are. What a list or a watch gives is up to the core.
+// answer is the rules for the kit: it stores Pods unchanged. The core answers lists and watches.
 func answer(req *rules.Request) (*rules.Answer, error) {
 	u, err := url.Parse(req.URL)
 	if err != nil {
@@ -72,7 +72,7 @@ func answer(req *rules.Request) (*rules.Answer, error) {
 	return put(req, key, old)
 }
 
-// bookmark is the object of a bookmark: a Pod with a version, and whether it ends the initial events.
+// bookmark answers with the object of a bookmark: a Pod with a version, and a mark at the end of the initial events.
 func bookmark(req *rules.Request) (*rules.Answer, error) {
 	pod := &example.Pod{}
 	if req.Bookmark.Initial {
@@ -85,7 +85,7 @@ func bookmark(req *rules.Request) (*rules.Answer, error) {
 	return &rules.Answer{Code: http.StatusOK, Body: bytes.TrimSpace(text)}, err
 }
 
-// keyOf is the key that the core has for an object.
+// keyOf returns the core's key of an object, given its path.
 func keyOf(path string) string {
 	path = strings.TrimPrefix(path, root)
 	if rest, ok := strings.CutPrefix(path, "namespaces/"); ok {
@@ -101,7 +101,7 @@ func refuse(err *apierrors.StatusError) (*rules.Answer, error) {
 	return &rules.Answer{Code: int(err.ErrStatus.Code), Body: body}, failed
 }
 
-// put stores the body of a request, unless it is what is stored.
+// put stores the body of a request, unless it equals the stored object.
 func put(req *rules.Request, key string, old []byte) (*rules.Answer, error) {
 	if old != nil {
 		same, err := withVersionOf(req.Body, old)
@@ -154,7 +154,7 @@ func change(req *rules.Request, w rules.Write, text []byte) (*rules.Answer, erro
 	return &rules.Answer{Code: http.StatusOK, Body: text, Writes: []rules.Write{w}}, nil
 }
 
-// listOf is what a query asks for.
+// listOf returns the options in a query.
 func listOf(q url.Values) *rules.List {
 	limit, err := strconv.ParseInt(q.Get("limit"), 10, 64)
 	if err != nil {

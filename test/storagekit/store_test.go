@@ -42,13 +42,13 @@ const prefix = "/pods/"
 
 var root = "/apis/" + examplev1.SchemeGroupVersion.String() + "/"
 
-// store is a storage on a state. It asks the state as a client does, and keeps nothing.
+// store is a storage over a state. It makes requests to the state, as a client does, and keeps nothing.
 type store struct {
 	storage.APIObjectVersioner
 	mu    sync.Mutex
 	state *core.State
 	moved chan struct{} // closed when the state has changed
-	// transform is what the kit does to objects that are read.
+	// transform changes objects that are read, for the kit.
 	transform value.Transformer
 }
 
@@ -58,10 +58,10 @@ func newStore() *store {
 	return &store{state: core.New(core.Options{Rules: answer}), moved: make(chan struct{}), transform: kit.NewPrefixTransformer([]byte(encrypted), false)}
 }
 
-// encrypted is how stored objects begin for the kit.
+// encrypted is the prefix of stored objects that the kit expects.
 const encrypted = "encrypted:"
 
-// UpdatePrefixTransformer replaces what is done to objects that are read, until the function that it returns is called.
+// UpdatePrefixTransformer replaces the transformer of objects that are read, until the returned function is called.
 func (s *store) UpdatePrefixTransformer(modify kit.PrefixTransformerModifier) func() {
 	was := s.transform
 	copied := *was.(*kit.PrefixTransformer)
@@ -69,13 +69,13 @@ func (s *store) UpdatePrefixTransformer(modify kit.PrefixTransformerModifier) fu
 	return func() { s.transform = was }
 }
 
-// stale reads an object for the kit, and returns whether it is to be written again.
+// stale reads an object by the transformer, and reports whether it has to be written again.
 func (s *store) stale(ctx context.Context) (bool, error) {
 	_, stale, err := s.transform.TransformFromStorage(ctx, []byte(encrypted), value.DefaultContext{})
 	return stale, err
 }
 
-// valid checks what is stored.
+// valid checks the stored object.
 func (s *store) valid(ctx context.Context, t *testing.T, key string) {
 	pod := &example.Pod{}
 	if err := s.Get(ctx, key, storage.GetOptions{}, pod); err != nil || pod.SelfLink != "" || pod.ResourceVersion == "" {
@@ -103,21 +103,21 @@ func (s *store) wake() {
 	s.moved = make(chan struct{})
 }
 
-// now returns the present version of the state, and a channel that is closed when there is a newer one.
+// now returns a view of the present state, and a channel that is closed after the next change.
 func (s *store) now() (core.View, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Now(), s.moved
 }
 
-// increase makes a change elsewhere, and returns its version.
+// increase changes another object, and returns the version.
 func (s *store) increase(context.Context, *testing.T) int64 {
 	s.step(http.MethodPut, root+"others/one", []byte("{}"))
 	view, _ := s.now()
 	return int64(view.Version())
 }
 
-// compact forgets what is older than a version. The real server writes down that it has, which is a change.
+// compact drops the changes before a version. It also makes a change, as the real server does to note the compaction.
 func (s *store) compact(ctx context.Context, t *testing.T, version string) {
 	to, err := s.ParseResourceVersion(version)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *store) compact(ctx context.Context, t *testing.T, version string) {
 	s.wake()
 }
 
-// item returns the path of the object of a key. The kit has one whose name is empty; a path has not.
+// item returns the path of the object with a key. The kit has a key with an empty name, which no path can have.
 func item(key string) (string, error) {
 	key, err := storage.PrepareKey(prefix, key, false)
 	if err != nil {
@@ -179,7 +179,7 @@ func collection(key string, o storage.ListOptions) (string, error) {
 	return root + "pods?" + q.Encode(), nil
 }
 
-// failure is the error of an answer, as storage has it.
+// failure returns the error of an answer, as storage returns it.
 func failure(key string, a core.Answer) error {
 	if a.Code < 300 {
 		return nil
@@ -197,7 +197,7 @@ func failure(key string, a core.Answer) error {
 	return &apierrors.StatusError{ErrStatus: s}
 }
 
-// decode reads the body of an answer. What out held before is gone.
+// decode reads the body of an answer into out, which it empties first.
 func decode(body []byte, out runtime.Object) error {
 	if out == nil {
 		return nil
@@ -245,7 +245,7 @@ func (s *store) Create(_ context.Context, key string, obj, out runtime.Object, _
 	return decode(a.Body, out)
 }
 
-// stored returns what is stored of an object: it has no version of its own.
+// stored returns the stored form of an object, which has no version.
 func (s *store) stored(obj runtime.Object) ([]byte, error) {
 	obj = obj.DeepCopyObject()
 	if err := s.PrepareObjectForStorage(obj); err != nil {
@@ -286,8 +286,8 @@ func (s *store) GetList(ctx context.Context, key string, o storage.ListOptions, 
 	return nil
 }
 
-// goesOn returns the token of a list as it is for a key. What it goes on from begins with a slash after a key without
-// one at its end, as those of API servers are; some keys of the kit have one.
+// goesOn returns a continue token of a list for a key of the kit. The start in the token begins with a slash if the key
+// does not end with one, as keys of API servers do not; some keys of the kit do.
 func goesOn(key, next string) (string, error) {
 	if next == "" || !strings.HasSuffix(key, "/") {
 		return next, nil
@@ -299,7 +299,7 @@ func goesOn(key, next string) (string, error) {
 	return storage.EncodeContinue(start, key, version)
 }
 
-// write replaces or deletes an object whose version is known. A conflict is an error.
+// write replaces or deletes an object at a version. A conflict is an error.
 func (s *store) write(method, path, key, version string, body []byte, out runtime.Object) error {
 	a := s.step(method, path+"?resourceVersion="+version, body)
 	if err := failure(key, a); err != nil {

@@ -17,7 +17,7 @@ import (
 // bookmarks is the time between two bookmarks.
 const bookmarks = 200 * time.Millisecond
 
-// watcher sends what a watch of the core shows.
+// watcher sends the events of a watch of the core.
 type watcher struct {
 	events chan watch.Event
 	once   sync.Once
@@ -43,7 +43,7 @@ func (s *store) Watch(ctx context.Context, key string, o storage.ListOptions) (w
 	return w, nil
 }
 
-// run sends events until the watch fails or nobody wants any more.
+// run sends events until the watch fails or is stopped.
 func (w *watcher) run(ctx context.Context, s *store, of *core.Watch) {
 	defer close(w.events)
 	tick := time.NewTicker(bookmarks)
@@ -82,7 +82,7 @@ func (w *watcher) run(ctx context.Context, s *store, of *core.Watch) {
 	}
 }
 
-// event is an event of the core as storage has it.
+// event returns an event of the core in the form of storage.
 func event(of *core.Watch, view core.View, e core.Event) watch.Event {
 	if e.Type == core.Failure {
 		return watch.Event{Type: watch.Error, Object: e.Status}

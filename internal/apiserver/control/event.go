@@ -6,33 +6,34 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// Event is what a controller tells people about an object.
+// Event is an Event about an object, for people to read.
 type Event struct {
 	User User
-	// Key is the key of the object. Nothing is told of one that is not there.
+	// Key is the key of the object. If there is no such object, no Event is written.
 	Key             string
 	Warning         bool
 	Reason, Message string
-	// Action is what was done or tried, for those who use the newer API of Events.
+	// Action is the field action of the newer API of Events: what was done or tried.
 	Action string
 }
 
-// Recorder is the controller that writes Events. Without it there are none.
+// Recorder is the controller that writes the Events of all controllers. Without one in the set, none are written.
 type Recorder interface {
 	Controller
-	// Tell is given what a controller tells, when the requests that were made with it have succeeded.
+	// Tell gets an Event of a controller, after the requests that the controller made together with it have succeeded.
 	Tell(now time.Time, s *State, e Event)
-	// Answered is told of each request of the other controllers, and finds out itself what is to be told of it.
+	// Answered gets each request of the other controllers and its answer. The recorder derives Events from some.
 	Answered(now time.Time, s *State, r Request, a core.Answer)
 }
 
-// notice is an Event that waits for the requests of its key.
+// notice is an Event that waits for the requests of its key to succeed.
 type notice struct {
 	from  failedKey
 	event Event
 }
 
-// split returns the requests of a controller. Events are kept apart: they wait if their key has requests.
+// split returns the requests of a controller without its Events. An Event whose key has requests becomes a notice;
+// others go to the recorder at once.
 func (s *Set) split(now time.Time, controller int, made []Request) (requests []Request) {
 	busy := map[string]bool{}
 	for _, r := range made {
@@ -51,7 +52,7 @@ func (s *Set) split(now time.Time, controller int, made []Request) (requests []R
 	return requests
 }
 
-// publish gives the recorder the Events of the last round whose requests have succeeded.
+// publish passes the notices of the last round to the recorder, but for those whose requests have failed.
 func (s *Set) publish(now time.Time) {
 	for _, n := range s.notices {
 		if !s.failed[n.from] {

@@ -154,10 +154,12 @@ func (v View) decide(now time.Time, req Request, a attributes) (decision, error)
 	if err != nil {
 		return decision{}, err
 	}
-	if err := json.Unmarshal(answer, &review); err != nil {
+	// Not into review: it has the groups of the request, which others read.
+	var decided authorizationv1.SubjectAccessReview
+	if err := json.Unmarshal(answer, &decided); err != nil {
 		return decision{}, err
 	}
-	d := decision{allowed: review.Status.Allowed, reason: review.Status.Reason}
+	d := decision{allowed: decided.Status.Allowed, reason: decided.Status.Reason}
 	v.memory.decided(v.roles, key, d)
 	return d, nil
 }

@@ -93,3 +93,18 @@ func TestDecisionsAreRemembered(t *testing.T) {
 		t.Errorf("an administrator gets %d after %d questions", code, asked)
 	}
 }
+
+// Several requests may share their groups: a decision only reads them.
+func TestDecisionsLeaveGroupsAlone(t *testing.T) {
+	answering := func(*rules.Request) (*rules.Answer, error) {
+		return &rules.Answer{Code: http.StatusCreated, Body: []byte(`{"spec":{"groups":["other"]},"status":{"allowed":true}}`)}, nil
+	}
+	s := New(Options{Rules: answering, RBAC: true})
+	groups := []string{"readers"}
+	if refused := s.View.Authorize(time.Unix(0, 0), Request{Method: "GET", URL: "/api/v1/toys", User: "eve", Groups: groups}); refused != nil {
+		t.Fatalf("%+v", refused)
+	}
+	if groups[0] != "readers" {
+		t.Errorf("the groups are %q now", groups)
+	}
+}

@@ -12,14 +12,15 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// Beginning is what a new state has. It is made once for any number of states.
+// Beginning has the first objects of a new state. It is made once for any number of states, and is safe for concurrent
+// use.
 type Beginning struct {
-	own []rules.Write // each state has its own copy
-	// common has what states that begin in the same second share: nothing in it depends on a state.
+	own []rules.Write // writes of objects that each state has a copy of, with uids of its own
+	// common has writes of objects that do not depend on a state. States that begin in the same second share them.
 	common []rules.Write
 
 	mu      sync.Mutex
-	at      int64 // the second of objects
+	at      int64 // the Unix time in objects
 	objects []*Object
 }
 
@@ -71,8 +72,7 @@ func (s *State) Begin(now time.Time, b *Beginning) {
 	}
 }
 
-// Complete makes what a Beginning has in common with others, as far as a state from elsewhere lacks it. A real
-// server does so when it starts.
+// Complete makes those common objects of a Beginning that a loaded state lacks, as a real server does when it starts.
 func (s *State) Complete(now time.Time, b *Beginning) {
 	lacks := map[string]bool{}
 	for _, w := range b.common {
@@ -91,7 +91,7 @@ func (s *State) Complete(now time.Time, b *Beginning) {
 	}
 }
 
-// commonAt returns the objects that are the same in all states that begin in a second.
+// commonAt returns the common objects for states that begin at a time. Callers share them.
 func (b *Beginning) commonAt(now time.Time) []*Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +105,7 @@ func (b *Beginning) commonAt(now time.Time) []*Object {
 	return b.objects
 }
 
-// rename gives the object of a write the uid that it has by the seed of the state.
+// rename replaces the uid in the object of a write by one of this state.
 func (s *State) rename(w *rules.Write) {
 	if uid := chosen.FindSubmatch(w.Object); uid != nil {
 		own, _ := s.names(target{resource: w.Key}, Request{}, 0, 0)
@@ -114,7 +114,7 @@ func (s *State) rename(w *rules.Write) {
 	}
 }
 
-// retime gives the object of a write a time.
+// retime replaces the time began in the object of a write.
 func retime(w *rules.Write, now time.Time) {
 	then, at := []byte(began.Format(time.RFC3339)), []byte(now.UTC().Format(time.RFC3339))
 	w.Object = bytes.ReplaceAll(w.Object, then, at)

@@ -4,17 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// beside answers requests that do not depend on the objects: for the OpenAPI v2 document, which only old programs
-// read, and for logs of containers, which never run.
+// beside answers requests about what is no part of the state: the list of paths, the document that only old programs
+// read, and the logs of containers, which never run.
 func (v View) beside(now time.Time, req Request, t target) (Answer, bool) {
 	path, _, _ := strings.Cut(req.URL, "?")
 	switch {
+	case path == "/" || path == "/index.html":
+		return v.paths(now, req), true
 	case path == "/openapi/v2":
 		return openAPIv2(req.Accept), true
 	case t.group == "" && t.resource == "pods" && t.subresource == "log":
@@ -23,8 +26,34 @@ func (v View) beside(now time.Time, req Request, t target) (Answer, bool) {
 	return Answer{}, false
 }
 
-// openAPIv2 answers with a document without definitions. Programs that read it leave validation to the server then.
-// /openapi/v3 has the definitions.
+// paths answers with the paths that begin all others. Some programs ask for them to see whether a server is there.
+func (v View) paths(now time.Time, req Request) Answer {
+	get := req
+	get.URL, get.Accept = "/apis", contentJSON
+	answer := v.Read(now, get)
+	var groups metav1.APIGroupList
+	if answer.Code != http.StatusOK {
+		return answer
+	} else if err := json.Unmarshal(answer.Body, &groups); err != nil {
+		return failed(req, err)
+	}
+	all := []string{"/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"}
+	for _, g := range groups.Groups {
+		all = append(all, "/apis/"+g.Name)
+		for _, version := range g.Versions {
+			all = append(all, "/apis/"+version.GroupVersion)
+		}
+	}
+	slices.Sort(all)
+	body, err := json.MarshalIndent(metav1.RootPaths{Paths: all}, "", "  ")
+	if err != nil {
+		return failed(req, err)
+	}
+	return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: body}
+}
+
+// openAPIv2 answers with a document without definitions. Programs that read it check nothing then: the server
+// does. The document that has definitions is /openapi/v3.
 func openAPIv2(accept string) Answer {
 	if strings.Contains(accept, "protobuf") {
 		return Answer{Code: http.StatusOK, ContentType: "application/octet-stream", Body: []byte("\x0a\x032.0")} // field 1: swagger

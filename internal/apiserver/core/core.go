@@ -276,7 +276,8 @@ func (s *State) apply(now time.Time, writes []rules.Write) {
 	}
 }
 
-// put makes one change: an object becomes what it is now, or goes. Its version is that of the state from then on.
+// put stores an object, or removes it if gone is set, and adds the change to the log. The version of the object becomes
+// that of the state.
 func (s *State) put(now time.Time, o *Object, gone bool) {
 	old := s.get(o.Key)
 	if gone {
@@ -294,8 +295,9 @@ func (s *State) put(now time.Time, o *Object, gone bool) {
 	s.log = append(s.log, Change{Version: o.Version, At: now, Old: old, Object: o, Deleted: gone})
 }
 
-// names returns the uid of a new object, and what its name ends with if that is generated. They depend on
-// the collection, on what was created there, and on the query and the body: a request elsewhere shifts nothing.
+// names returns the uid of a new object, and the suffix of a generated name. They depend on the seed, the collection,
+// the number n of objects created there, the query, the body and the try. Requests about other collections do not
+// change them.
 func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
 	_, query, _ := strings.Cut(req.URL, "?") // so a dry run has other names
 	of := t.collection()

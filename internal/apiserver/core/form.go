@@ -33,6 +33,7 @@ type formKey struct {
 type encoded struct {
 	body        []byte
 	contentType string
+	raw         []byte // the object in the envelope of protobuf; nil for other forms
 }
 
 // maxForms bounds the bytes of one generation of encoded objects. There are two generations.
@@ -56,7 +57,12 @@ func (f *forms) put(k formKey, e encoded) {
 	if k.accept == contentProtobuf && e.contentType != contentProtobuf {
 		return
 	}
-	e.body = bytes.Clone(e.body) // the body shares the memory of a whole answer
+	e.body = bytes.Clone(e.body) // it is a part of an answer
+	if e.contentType == contentProtobuf {
+		if raws := parts(bytes.TrimPrefix(e.body, []byte(magic)), fieldRaw); len(raws) == 1 {
+			e.raw = raws[0]
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keep(k, e)
@@ -100,7 +106,7 @@ func (v View) encode(o *Object, t target, accept string, now time.Time, p *Pendi
 	}
 	answer, err := v.question(t, o.Key, &rules.Request{Accept: accept, Now: now.UnixNano(), Version: o.Version, Objects: map[string]json.RawMessage{o.Key: o.JSON}}, p)
 	if err == nil && answer.Pending == nil && lasts {
-		v.forms.put(key, encoded{answer.Body, answer.ContentType})
+		v.forms.put(key, encoded{body: answer.Body, contentType: answer.ContentType})
 	}
 	return answer, err
 }
@@ -132,14 +138,18 @@ func (v View) question(t target, key string, call *rules.Request, p *Pending) (A
 	return Answer{Code: http.StatusOK, Body: answer.Body, ContentType: answer.ContentType}, nil
 }
 
-// written caches the encoded object in the answer to a write.
+// written keeps the form of an object that the client has taken with the answer to its write. The answer to another
+// write is no form of what it changes: that of a Binding says that the Pod has changed, that of a delete may be a list.
 func (v View) written(req Request, t target, answer *rules.Answer) {
-	if len(answer.Writes) != 1 || answer.Writes[0].Delete || t.subresource != "" || answer.ContentType != contentProtobuf || !protobuf(req.Accept) {
+	if len(answer.Writes) != 1 || answer.Writes[0].Delete || req.Method == http.MethodDelete || t.subresource != "" || !strings.HasPrefix(answer.Writes[0].Key, t.collection()) {
+		return
+	}
+	if answer.ContentType != contentProtobuf || !protobuf(req.Accept) {
 		return
 	}
 	o := v.get(answer.Writes[0].Key)
 	if key, lasts := v.form(o, t, req.Accept); lasts && key.definition == nil {
-		v.forms.put(key, encoded{answer.Body, answer.ContentType})
+		v.forms.put(key, encoded{body: answer.Body, contentType: answer.ContentType})
 	}
 }
 
@@ -164,8 +174,8 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 	size := 0
 	for i, o := range p.objects {
 		key, _ := v.form(o, t, contentProtobuf)
-		if e, ok := v.forms.get(key); ok {
-			raws[i] = parts(e.body[len(magic):], fieldRaw)[0]
+		if e, ok := v.forms.get(key); ok && e.raw != nil {
+			raws[i] = e.raw
 			size += len(raws[i]) + 8
 		} else {
 			unknown = append(unknown, i)
@@ -193,7 +203,7 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 			raws[i] = items[n]
 			size += len(items[n]) + 8
 			key, _ := v.form(p.objects[i], t, contentProtobuf)
-			v.forms.put(key, encoded{envelope(metav1.TypeMeta{Kind: l.Kind, APIVersion: l.APIVersion}, items[n]), contentProtobuf})
+			v.forms.put(key, encoded{body: envelope(metav1.TypeMeta{Kind: l.Kind, APIVersion: l.APIVersion}, items[n]), contentType: contentProtobuf})
 		}
 	}
 	meta, err := (&metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.version, 10), Continue: p.next, RemainingItemCount: p.remaining}).Marshal()

@@ -14,25 +14,26 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// lens shows the fields of custom resources in the version of a request. Those that an object is stored with are in
-// the version of the request that wrote it, by the definition of that time.
+// lens asks rules for the selectable fields of custom resources in the version of a request. The stored fields of an
+// object are in the version of the request that wrote it, by the definition at that time.
 type lens struct {
 	target  target
 	now     time.Time
 	pending *Pending
 }
 
-// waiting is the error of a question that needs webhooks first.
+// waiting is the error of a question that needs responses of webhooks first.
 type waiting struct{ answer Answer }
 
 func (*waiting) Error() string { return "the responses of webhooks are not known yet" }
 
-// own reports whether the fields that are asked for are those of a definition.
+// own reports whether a field selector selects by fields that a definition declares.
 func (m matcher) own() bool {
 	return m.fields != nil && slices.ContainsFunc(m.fields.Requirements(), func(r fields.Requirement) bool { return r.Field != fieldName && r.Field != "metadata.namespace" })
 }
 
-// learn asks what a lens shows of objects. The view has the definition.
+// learn asks rules for the fields of those objects whose stored fields may be of another version. The matcher then uses
+// the answers. v must have the definition of the kind.
 func (m *matcher) learn(v View, x lens, objects func() []*Object) error {
 	d := v.defined(x.target)
 	if d == nil || !m.own() {
@@ -66,7 +67,7 @@ func (m *matcher) learn(v View, x lens, objects func() []*Object) error {
 		}
 		return fmt.Errorf("the fields of objects are not known: %s", answer.Body)
 	case len(answer.Fields) != len(asked):
-		return fmt.Errorf("the fields of %d objects are known, of %d", len(answer.Fields), len(asked))
+		return fmt.Errorf("rules answered with the fields of %d objects, want %d", len(answer.Fields), len(asked))
 	}
 	for i, o := range asked {
 		seen := *o
@@ -88,7 +89,7 @@ func (v View) below(l *rules.List) (out []*Object) {
 	return out
 }
 
-// changed returns the objects before and after the changes that the next Poll looks at.
+// changed returns the objects before and after each change that the next Poll will read.
 func (w *Watch) changed(v View) (out []*Object) {
 	at, _ := slices.BinarySearchFunc(v.log, w.after+1, byVersion)
 	for _, c := range v.log[at:] {
@@ -105,8 +106,8 @@ func (w *Watch) changed(v View) (out []*Object) {
 	return out
 }
 
-// Learn prepares the next Poll of a view, where what a watch selects by has to be converted first. If it returns a
-// Pending, its calls are made, and Learn is called with it again.
+// Learn prepares the next Poll of a view. It reads the fields of custom resources in the version of the watch, which
+// may need conversion by a webhook. If it returns a Pending, make its calls, and call Learn again with it.
 func (w *Watch) Learn(v View, now time.Time, p *Pending) (*Pending, error) {
 	w.match.seen = nil
 	err := w.match.learn(v, lens{w.target, now, p}, func() []*Object { return w.changed(v) })

@@ -21,13 +21,13 @@ type key [sha256.Size]byte
 type form struct {
 	key    key
 	values values
-	// places are where the values of the body are, in order.
+	// places has the places of the values in the body, in order.
 	places []place
-	// create is whether other objects of the question are only looked at.
+	// create says that the question creates an object, and so has values in its other objects too. See [context].
 	create bool
 }
 
-// place is where a value of a sort is in a body.
+// place is the place of a value in a body, and the kind of the value.
 type place struct {
 	span
 	kind int
@@ -38,14 +38,14 @@ type span struct{ begin, end int }
 
 func (s span) of(text []byte) []byte { return text[s.begin:s.end] }
 
-// buffers are for the texts of keys.
+// buffers has buffers for the texts that keys are hashes of.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8192); return &b }}
 
-// form returns the form of a question. There is none for lists, which are long.
+// form returns the form of a question. It reports false for lists, which are too long to remember.
 //
-// The values of a create are the uid, the suffix of a generated name, the time, the version, the name if the kind is
-// one that takes any valid name alike, and the texts that the kind takes whatever they are. Those of a read are the
-// time and the version. Other questions have no values: they are remembered as they are.
+// The values of a create are the uid, the suffix of a generated name, the time, the version, the name for kinds in
+// [alike], and the texts in fields of [opaque]. The values of a read are the time and the version. Other questions have
+// no values: only an equal question finds their answers.
 func (m *Memory) form(req *rules.Request) (*form, bool) {
 	if req.Collection != nil {
 		return nil, false
@@ -77,7 +77,7 @@ func (m *Memory) form(req *rules.Request) (*form, bool) {
 	for _, p := range f.places {
 		mask(p.of(body), p.kind)
 	}
-	// A question without a value may look like the form of one that has it: a name like the shape of another.
+	// The key tells which values there are. A name that is no value may equal the shape that stands for another name.
 	for _, v := range f.values {
 		text = append(text, byte(min(len(v), 1)))
 	}
@@ -108,9 +108,9 @@ func appendText[T string | []byte | json.RawMessage](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// creates reports whether a question is about the creation of an object of a kind that is alike, or of a custom
-// resource. Rules of others may compare the time: that of a review of a token does. So may policies, which would be
-// among the objects of the question.
+// creates reports whether a question creates an object whose answer may be remembered by its form: one of a kind in
+// [alike], or a custom resource. For other kinds rules may compare the time, as for a review of a token. So may
+// policies; a question with such objects has no form.
 func creates(req *rules.Request, kind string) bool {
 	if kind == "" || req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 {
 		return false
@@ -128,8 +128,8 @@ func reads(req *rules.Request) bool {
 	return req.Method == http.MethodGet && len(req.Impersonate) == 0 && !strings.Contains(req.Accept, "as=Table")
 }
 
-// kindOf returns the kind that the path of a collection is of, as in "apps/deployments": its group, which is empty for
-// those of the core, and its resource. It is empty for other paths.
+// kindOf returns the group and the resource of the path of a collection, such as "apps/deployments", or "/pods" in the
+// core group; "" for other paths.
 func kindOf(url string) string {
 	path, _, _ := strings.Cut(url, "?")
 	group, rest := "", ""
@@ -152,7 +152,7 @@ func kindOf(url string) string {
 	return group + "/" + rest
 }
 
-// definition returns the definition of a kind in a question; nil if it has none.
+// definition returns the definition of a kind among the objects of a question; nil if there is none.
 func definition(req *rules.Request, kind string) json.RawMessage {
 	group, resource, _ := strings.Cut(kind, "/")
 	return req.Objects[definitionKeys+resource+"."+group]
@@ -169,8 +169,9 @@ var alike = map[string]bool{
 	"discovery.k8s.io/endpointslices": true,
 }
 
-// free reports whether the name among some places of the body, in order, is a value: one of its kind is like another,
-// and nothing else in the question can be compared with it. Opaque texts, which the other places are, never are.
+// free reports whether a name is a value: rules treat names of its kind alike, and nothing else in the question can be
+// compared with it. places has the place of the name and those of opaque texts, in order. Opaque texts are never
+// compared with anything.
 func free(req *rules.Request, kind string, name []byte, places []place) bool {
 	if !rotates(name) {
 		return false
@@ -225,11 +226,12 @@ func changed(objects map[string]json.RawMessage, change, changeTime func(string)
 	return out
 }
 
-// shapes knows what objects have in common that differ by uids, versions and times alone. Texts of objects never
-// change, so one that is the same array is the same text.
+// shapes remembers, for the texts of objects, a hash that objects share that differ only in uids, versions and times.
+// The texts never change, so the address of its first byte identifies a text. It is safe for concurrent use.
 type shapes struct {
 	mu    sync.Mutex
 	known map[*byte]shaped
+	bytes int // of the texts, which are held
 }
 
 type shaped struct {
@@ -237,8 +239,8 @@ type shaped struct {
 	sum    [sha256.Size]byte
 }
 
-// maxShapes bounds the shapes that are known. All are forgotten then.
-const maxShapes = 1 << 12
+// maxShapes is the most bytes of texts whose shapes are known. All are forgotten then.
+const maxShapes = 4 << 20
 
 func (s *shapes) of(text []byte) [sha256.Size]byte {
 	first := &text[0]
@@ -251,8 +253,11 @@ func (s *shapes) of(text []byte) [sha256.Size]byte {
 	sum := sha256.Sum256(marked(text, shape, shape))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) >= maxShapes {
-		s.known = map[*byte]shaped{}
+	if s.known == nil || s.bytes >= maxShapes {
+		s.known, s.bytes = map[*byte]shaped{}, 0
+	}
+	if _, ok := s.known[first]; !ok {
+		s.bytes += len(text)
 	}
 	s.known[first] = shaped{len(text), sum}
 	return sum

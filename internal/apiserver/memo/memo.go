@@ -22,7 +22,7 @@ type Ask func(*rules.Request) (*rules.Answer, error)
 
 // Memory remembers answers. It is safe for concurrent use, and any number of servers may share it.
 type Memory struct {
-	size   int // the most bytes of one generation
+	size   int // bounds the bytes of one generation
 	shapes shapes
 
 	mu sync.Mutex

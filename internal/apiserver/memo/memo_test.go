@@ -254,6 +254,21 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// What is known of objects is bounded, and the same for the same text.
+func TestShapesAreBounded(t *testing.T) {
+	var s shapes
+	text := func(n int) []byte { return fmt.Appendf(nil, `{"metadata":{"uid":%q},"pad":"%060000d"}`, uid, n) }
+	first := s.of(text(1))
+	for n := range 200 {
+		if got := s.of(text(n)); (got == first) != (n == 1) {
+			t.Errorf("the shape of object %d", n)
+		}
+	}
+	if s.bytes > maxShapes+70_000 || len(s.known) > 100 {
+		t.Errorf("%d bytes of %d texts are held", s.bytes, len(s.known))
+	}
+}
+
 // The questions for comparison have the same form, and differ in each character that may.
 func TestOtherValuesDiffer(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// inJSON returns where the name of an object is in a body, and the texts of one of its fields, which is an object of
-// texts. There are none if there is any doubt.
+// inJSON returns the place of the name of an object in a body, and those of the strings in one of its fields, an object
+// of strings. It returns none if a place is not certain.
 func inJSON(body []byte, field string) (name span, texts []span) {
 	s := scanner{text: body}
 	text := func(to func(span)) bool {
@@ -69,7 +69,7 @@ func (s *scanner) space() {
 	}
 }
 
-// next returns the next character; 0 if there is none.
+// next skips space and returns the next character; 0 at the end.
 func (s *scanner) next() byte {
 	s.space()
 	if s.at < len(s.text) {
@@ -78,7 +78,7 @@ func (s *scanner) next() byte {
 	return 0
 }
 
-// is reads a character.
+// is reads the character c, if that is next.
 func (s *scanner) is(c byte) bool {
 	s.space()
 	if s.at < len(s.text) && s.text[s.at] == c {
@@ -185,8 +185,8 @@ func (s *scanner) list() bool {
 	}
 }
 
-// inProtobuf does as [inJSON] for an object in protobuf. The name is the field 1 of the field 1, which is the metadata
-// of all kinds, of what the envelope has in its field 2. The texts are the values of a map.
+// inProtobuf is [inJSON] for protobuf. Field 2 of the envelope is the object, its field 1 the metadata, and field 1 of
+// that the name. The strings are the values of a map, whose field has a number.
 func inProtobuf(body []byte, field uint64) (name span, texts []span) {
 	const magic = "k8s\x00"
 	if !bytes.HasPrefix(body, []byte(magic)) {
@@ -213,7 +213,7 @@ func inProtobuf(body []byte, field uint64) (name span, texts []span) {
 	return name, texts
 }
 
-// one returns where the one field of a number and of a length is.
+// one returns the place of the field with a number, which must occur once and have a length.
 func one(body []byte, in span, number uint64) (found span, ok bool) {
 	all, ok := numbered(body, in, number)
 	if !ok || len(all) != 1 {
@@ -222,7 +222,8 @@ func one(body []byte, in span, number uint64) (found span, ok bool) {
 	return all[0], true
 }
 
-// numbered returns where the fields of a number are, which have lengths. It reports false for what is no message.
+// numbered returns the places of the fields with a number, which must have lengths. It reports false if in is no
+// message.
 func numbered(body []byte, in span, number uint64) (found []span, ok bool) {
 	for at := in.begin; at < in.end; {
 		tag, n := binary.Uvarint(body[at:in.end])
@@ -236,7 +237,7 @@ func numbered(body []byte, in span, number uint64) (found []span, ok bool) {
 		}
 		at += n
 		if tag&7 == 0 {
-			continue // what was read is its number
+			continue // a number has no more bytes
 		}
 		if tag&7 != 2 || size > uint64(in.end-at) {
 			return nil, false

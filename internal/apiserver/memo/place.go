@@ -9,8 +9,8 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// opaque are fields of kinds whose texts the API server stores as they are: nothing is read from them, and they are
-// compared with nothing when an object is created. The field of protobuf is a map, as that of JSON is.
+// opaque has, for some kinds, a field with strings that the API server stores unchanged. When an object is created it
+// neither reads them nor compares them with anything. The field is a map, in JSON and in protobuf.
 var opaque = map[string]struct {
 	field  string
 	number uint64
@@ -18,8 +18,8 @@ var opaque = map[string]struct {
 	"/configmaps": {"data", 2},
 }
 
-// placesIn returns where the values of a body are: the name of the object, and opaque texts. There are none in a body
-// of another format than JSON and protobuf.
+// placesIn returns the places of the values in a body, in order: the name of the object, and opaque texts. A body that
+// is neither JSON nor protobuf has none.
 func placesIn(req *rules.Request, kind string) (out []place) {
 	texts := opaque[kind]
 	var name span
@@ -47,7 +47,7 @@ func placesIn(req *rules.Request, kind string) (out []place) {
 	return out
 }
 
-// mask leaves of a value what all values that can stand for it have in common.
+// mask overwrites a value with a text that is equal for all values that can replace it.
 func mask(text []byte, kind int) {
 	if kind == valueName {
 		copy(text, shape(string(text)))
@@ -58,10 +58,10 @@ func mask(text []byte, kind int) {
 	}
 }
 
-// plain are the characters that every format shows as they are.
+// plain has the characters that every format writes unchanged.
 const plain = ` !#$%'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_` + "`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// isPlain reports whether a text has characters of plain only, and one at least.
+// isPlain reports whether a text is not empty and has only characters of plain.
 func isPlain(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -71,7 +71,7 @@ func isPlain(text []byte) bool {
 	return len(text) > 0
 }
 
-// turnedText returns a plain text in which each character is another one.
+// turnedText returns a plain text in which each character is replaced by the one that comes by places later in plain.
 func turnedText(text []byte, by byte) []byte {
 	out := make([]byte, len(text))
 	for i, c := range text {

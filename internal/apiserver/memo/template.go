@@ -10,22 +10,22 @@ import (
 
 // template is an answer with places for values. It never changes.
 type template struct {
-	answer rules.Answer // to the question that it was learned from
-	parts  []part       // of the answer, that have values
-	has    [fields]bool // the sorts of parts that there are
+	answer rules.Answer // the answer to the first question, with its values
+	parts  []part       // the parts of the answer that have values
+	has    [fields]bool // which fields the parts are in
 	bytes  int
-	// never marks a form whose answers are more than their values.
+	// never marks a form whose answers differ in more than the values.
 	never bool
 }
 
-// part is a text of an answer with the places of values in it.
+// part is a text of an answer, with the slots in it.
 type part struct {
 	where where
 	text  []byte
 	slots []slot
 }
 
-// slot is a place of a value.
+// slot is the place of a value in a text, and the kind of the value.
 type slot struct{ at, kind int }
 
 func (t *template) size() int { return 400 + t.bytes }
@@ -45,8 +45,8 @@ func (t *template) fits(f *form) bool {
 	return true
 }
 
-// fill returns the answer to a question that fits. Its body belongs to the caller; of the rest, what has no values is
-// shared with other answers.
+// fill returns the answer to a question, which must fit. The caller owns its body. Parts without values are shared with
+// other answers and must not be changed.
 func (t *template) fill(f *form) *rules.Answer {
 	out := t.answer
 	own(&out, t.has)
@@ -110,10 +110,11 @@ func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template
 	return out
 }
 
-// compareAnswers finds the parts of answers that have values. It reports false if the answers differ by more.
+// compareAnswers returns the parts of answers that have values. It reports false if the answers differ in anything
+// else.
 func compareAnswers(answers []*rules.Answer, forms []*form) (parts []part, ok bool) {
 	places := textsOf(answers[0])
-	rest := make([]rules.Answer, len(answers)) // what is left without these texts
+	rest := make([]rules.Answer, len(answers)) // the answers without these texts
 	for i, a := range answers {
 		if !reflect.DeepEqual(textsOf(a), places) {
 			return nil, false
@@ -143,7 +144,8 @@ func compareAnswers(answers []*rules.Answer, forms []*form) (parts []part, ok bo
 	return parts, true
 }
 
-// compare finds the values in texts of questions of one form. It reports false if the texts differ by more.
+// compare returns the slots of the values in texts of questions of one form. It reports false if the texts differ in
+// anything else.
 func compare(texts [][]byte, forms []*form) (slots []slot, ok bool) {
 	first := texts[0]
 	for _, text := range texts {
@@ -173,7 +175,7 @@ next:
 	return slots, true
 }
 
-// stands reports whether each text has its value of a sort at a place.
+// stands reports whether each text has its own value of a kind at a place.
 func stands(texts [][]byte, forms []*form, at, kind int) bool {
 	for i, text := range texts {
 		value := forms[i].values[kind]

@@ -8,11 +8,11 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// where is a text of an answer: one of its own, or one of a write.
+// where names a text of an answer, or of one of its writes.
 type where struct {
 	field field
-	n     int    // of the write, or of the text in a list
-	key   string // of a map
+	n     int    // the index of the write, or of the text in a list
+	key   string // the key in a map
 }
 
 type field int
@@ -31,7 +31,7 @@ const (
 	fields
 )
 
-// all are all sorts of texts.
+// all has all fields.
 var all = func() (out [fields]bool) {
 	for f := range out {
 		out[f] = true
@@ -39,7 +39,7 @@ var all = func() (out [fields]bool) {
 	return out
 }()
 
-// textsOf returns the texts of an answer that may have values, in an order that answers of one form have in common.
+// textsOf returns the texts of an answer that may have values. Answers of one form have them in the same order.
 func textsOf(a *rules.Answer) (out []where) {
 	out = append(out, where{field: body})
 	for n := range a.Missing {
@@ -62,7 +62,7 @@ func textsOf(a *rules.Answer) (out []where) {
 	return out
 }
 
-// own gives an answer lists and maps of its own, so that texts of some sorts can be set.
+// own copies the lists and maps of an answer that have texts of the fields in has, so that these can be set.
 func own(a *rules.Answer, has [fields]bool) {
 	if has[missing] {
 		a.Missing = slices.Clone(a.Missing)
@@ -107,7 +107,7 @@ func (w where) get(a *rules.Answer) []byte {
 	}
 }
 
-// set sets a text of an answer, which owns its lists and maps. The answer keeps the text.
+// set sets a text of an answer that owns its lists and maps. The answer keeps the bytes of text.
 func (w where) set(a *rules.Answer, text []byte) {
 	switch w.field {
 	case body:

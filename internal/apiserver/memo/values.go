@@ -20,15 +20,15 @@ const (
 	valueVarint // the time in seconds as a varint of protobuf
 	valueSuffix
 	valueName
-	valueVersion // and those after it
+	valueVersion // the version of the state; those after it follow
 	valueText    = valueVersion + maxVersions
 	valueKinds   = valueText + maxTexts
 )
 
-// maxTexts is how many opaque texts of a body are values.
+// maxTexts bounds the opaque texts of a body that are values.
 const maxTexts = 4
 
-// maxVersions is how many versions from that of the state on are values.
+// maxVersions is how many versions are values, from that of the state on.
 const maxVersions = 4
 
 const (
@@ -36,7 +36,8 @@ const (
 	varintLength = 5
 )
 
-// valuesOf returns the values of a question. There are none outside the time that seconds of five bytes can tell.
+// valuesOf returns the values of a question. It reports false outside the years 2000 to 2069, in which seconds take
+// five bytes as a varint.
 func valuesOf(req *rules.Request) (v values, ok bool) {
 	at := time.Unix(0, req.Now).UTC()
 	if at.Year() < 2000 || at.Year() > 2069 {
@@ -65,23 +66,24 @@ func (v *values) setVersions(n uint64) {
 
 func (v *values) digits() int { return len(v[valueVersion]) }
 
-// The sorts of values that turn in ways of their own, and [ofContext]: the uids and versions of other objects.
+// The sorts of values that turn in ways of their own, and [ofContext]: the uids and versions of other objects. A
+// version may have a carry, so that a digit turns one further. What turns one less is a uid, which is longer.
 const (
 	turnUID = iota
-	ofContext
+	turnVersion
 	turnSuffix
 	turnName
-	turnVersion
+	ofContext
 	turnText                       // and those after it
 	turns    = turnText + maxTexts // at most 9, so that no digit comes back to itself
 )
 
-// turn returns how far the characters of a sort turn in a probe. No two sorts turn alike in a probe, and none does in
-// both: values that are one text by chance are two texts then.
+// turn returns by how many places the characters of a kind are moved in probe n. It differs between kinds in one probe,
+// and between probes for one kind. So values that are equal by chance differ in the probes.
 func turn(sort, n int) byte { return byte(1 + (sort+n)%turns) }
 
-// other returns a question of the same form with other values: each character of them that may differ does. There are
-// several, by n. It reports false if there is no such question.
+// other returns a question of the same form with other values, in which each character differs that may. n chooses one
+// of several. It reports false if there is no such question.
 func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 	at := time.Unix(0, req.Now).UTC()
 	then, ok := otherTime(at, n)
@@ -133,7 +135,7 @@ func apart(forms []*form) bool {
 	return true
 }
 
-// otherTime returns a time whose digits all differ, in text as in protobuf. There are several, by n.
+// otherTime returns a time all of whose digits differ, as text and as a varint. n chooses one of several.
 func otherTime(at time.Time, n int) (time.Time, bool) {
 	digit := func(text byte, of ...int) int { // one of them that is not the digit of a text
 		var left []int
@@ -188,7 +190,7 @@ func otherVersion(version uint64, n int) (uint64, bool) {
 	return out, true
 }
 
-// rotated returns a text of the same shape in which each letter and digit is another one, so many further on.
+// rotated returns a text of the same shape in which each letter and digit is moved by a number of places.
 func rotated(text string, by byte) string {
 	out := []byte(text)
 	uid := len(text) == uidLength
@@ -209,7 +211,7 @@ func rotated(text string, by byte) string {
 	return string(out)
 }
 
-// rotates reports whether a text is a name of small letters, digits, dashes and dots, and no uid.
+// rotates reports whether a text is a name for [rotated]: lower-case letters, digits, dashes and dots, and no uid.
 func rotates(name []byte) bool {
 	for i := range len(name) {
 		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && (i == 0 || c != '-' && c != '.') {

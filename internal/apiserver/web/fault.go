@@ -98,20 +98,20 @@ func (s *Server) held(rule int) <-chan struct{} {
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.conns.cut() // before the watches end: no client may see them end in good order
+	s.conns.cut() // first, so that no client sees its watch end in good order
 	s.state.Compact()
 	s.endEpoch(errRestarted)
 	s.newEpoch()
 	s.wake()
 }
 
-// conns are the connections that there are.
+// conns has the open connections. It is safe for concurrent use.
 type conns struct {
 	mu  sync.Mutex
 	all map[net.Conn]struct{}
 }
 
-// cut closes all connections without a word.
+// cut resets all connections.
 func (o *conns) cut() {
 	o.mu.Lock()
 	all := o.all
@@ -155,7 +155,7 @@ func (s *Server) Advance(d time.Duration) {
 // time returns the time by the clock of the server.
 func (s *Server) time() time.Time { return s.opts.Now().Add(time.Duration(s.offset.Load())) }
 
-// plan returns what becomes of a request.
+// plan returns the plan for a request, and counts the request.
 func (s *Server) plan(req core.Request) faults.Plan {
 	if !s.failed.Load() {
 		return faults.Plan{CutAt: -1}
@@ -332,7 +332,9 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 		if next.Cut {
 			writeUntil(f.w, text, len(text)/2)
 		}
-		text = slices.Repeat(text, next.Times)
+		if next.Times > 1 {
+			text = slices.Repeat(text, next.Times)
+		}
 		if next.Hold {
 			f.held = append(f.held, text...)
 		} else if _, err := f.w.Write(append(text, f.held...)); err != nil {

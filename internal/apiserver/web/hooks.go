@@ -68,7 +68,7 @@ func (s *Server) encode(ctx context.Context, w *core.Watch, view core.View, e co
 	return nil, fmt.Errorf("the object of an event asked for webhooks %d times", maxAsked)
 }
 
-// poll returns what is new for a watch.
+// poll returns the new events of a watch. It calls the webhooks that this needs.
 func (s *Server) poll(ctx context.Context, w *core.Watch, view core.View) ([]core.Event, error) {
 	var p *core.Pending
 	for range maxAsked {

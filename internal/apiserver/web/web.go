@@ -42,7 +42,7 @@ type Options struct {
 type Server struct {
 	opts Options
 
-	nobody atomic.Pointer[core.View] // for requests without credentials: a view of all costs copies
+	nobody atomic.Pointer[core.View] // identifies requests without credentials, and is cheaper than a view of all objects
 
 	mu    sync.Mutex
 	state *core.State
@@ -53,9 +53,9 @@ type Server struct {
 	endEpoch context.CancelCauseFunc
 
 	faults faults.Set
-	failed atomic.Bool           // there was a rule
-	holds  map[int]chan struct{} // of the rules that have not ended
-	hit    chan struct{}         // closed when a rule has done something
+	failed atomic.Bool           // whether there was ever a fault rule
+	holds  map[int]chan struct{} // closed at the end of a rule, by its number
+	hit    chan struct{}         // closed when the next request goes wrong
 	conns  conns
 
 	hooks  *hooks
@@ -85,7 +85,7 @@ func New(state *core.State, o Options) *Server {
 	return s
 }
 
-// setNobody notes who makes requests without credentials.
+// setNobody sets the view that identifies requests without credentials.
 func (s *Server) setNobody() {
 	v := s.state.Nobody()
 	s.nobody.Store(&v)

@@ -108,3 +108,13 @@ func (w *World) Step() (out []string) {
 	}
 	return out
 }
+
+// Parse returns the object in a JSON text. An error ends the test.
+func Parse[T any](t testing.TB, text string) *T {
+	t.Helper()
+	o := new(T)
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}

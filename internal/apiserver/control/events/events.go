@@ -1,13 +1,13 @@
 // Package events has the controller that writes Events.
 //
-//	what controllers tell ────────────▶ Event: an object, a reason, a message ──▶ one record for equal ones
-//	requests that they make, answers ─▶ (a Pod was created, a Pod was bound)          │ count, last time
+//	Events of controllers ─────────────▶ Event: an object, a reason, a message ──▶ one record for equal ones
+//	their requests, with the answers ──▶ (a Pod was created, a Pod was bound)         │ count, last time
 //	                                                                                  ▼
 //	                                              POST of a new record, PATCH of one that was written before
 //
-// It counts as the recorders of the real controllers do. Equal Events are one with a count. Ten Events with one reason
-// about one object become one that says so. One component writes 25 times about an object, and then once in five
-// minutes. An Event is written once in a round, whatever has been added to it.
+// It aggregates as the recorders of the real controllers do. Equal Events become one with a count. After ten different
+// messages with one reason about one object, further ones become one combined Event. One component writes 25 times
+// about an object, and then once in five minutes. In one round a record is written once, whatever was added to it.
 package events
 
 import (
@@ -24,32 +24,32 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// Resources of Events in their older API, and in the newer one.
+// The resources of the older and of the newer API of Events.
 var (
 	older = control.NewKind("", "v1", "events")
 	newer = control.NewKind("events.k8s.io", "v1", "events")
 )
 
-// New returns the controller.
+// New returns the recorder of Events.
 func New(control.Options) control.Controller {
 	return &recorder{objects: map[types.UID]*object{}, sent: map[string]*record{}}
 }
 
-// recorder is the controller. It forgets what it knows of an object when that is gone.
+// recorder is the [control.Recorder]. It drops its records about an object when that is gone.
 type recorder struct {
 	objects map[types.UID]*object
-	unsaid  []*record          // that are to be written
-	sent    map[string]*record // that are being written, by the key of the request
-	named   int64              // how many names were chosen
+	unsaid  []*record          // records to be written
+	sent    map[string]*record // records that are being written, by the key of the request
+	named   int64              // counts the chosen names
 }
 
 // record is one Event.
 type record struct {
-	event       control.Event // the last one
+	event       control.Event // the last one of the record
 	component   string
 	about       corev1.ObjectReference
 	combined    bool
-	name        string // once it is chosen
+	name        string // "" before it is written first
 	first, last time.Time
 	count       int32
 	written     bool
@@ -113,7 +113,7 @@ func (r *recorder) Step(now time.Time, _ *control.State, changes []control.Chang
 	return requests, time.Time{}
 }
 
-// Answer writes a record anew whose name is taken, or that somebody has deleted.
+// Answer has a record written again, under a new name, if its name was taken, or if its Event was deleted.
 func (r *recorder) Answer(_ time.Time, q control.Request, a core.Answer) {
 	x := r.sent[q.Key]
 	if taken := q.Method == "POST" && a.Code == 409; taken || q.Method == "PATCH" && a.Code == 404 {
@@ -122,7 +122,7 @@ func (r *recorder) Answer(_ time.Time, q control.Request, a core.Answer) {
 	}
 }
 
-// name returns the name of an Event about an object. The real recorders choose it by the time, too.
+// name returns the name of an Event about an object. Like that of the real recorders it contains a time.
 func name(about corev1.ObjectReference, at int64) string {
 	text := fmt.Sprintf("%s.%x", about.Name, at)
 	if len(text) > 253 {

@@ -21,7 +21,7 @@ const (
 	scheduler = "system:kube-scheduler"
 )
 
-// components are the names under which controllers write Events, where they are not those of their accounts.
+// components has the names under which controllers write Events, where these differ from their service accounts.
 var components = map[string]string{
 	scheduler:                             corev1.DefaultSchedulerName,
 	accounts + "daemon-set-controller":    "daemonset-controller",
@@ -33,17 +33,17 @@ func component(u control.User) string {
 	return cmp.Or(components[u.Name], strings.TrimPrefix(u.Name, accounts))
 }
 
-// outcome is a request that creates or deletes, and what became of it.
+// outcome is a create or delete request, and its result.
 type outcome struct {
 	verb      string // Create or Delete
 	resource  string
 	namespace string
-	name      string // "" if the server was to choose it and did not
+	name      string // "" if the request failed and the name was to be generated
 	failed    bool
 	why       metav1.Status
 }
 
-// did returns a text for a success and one for a failure.
+// did returns the first text for a success, and the second one for a failure.
 func (o outcome) did(well, badly string) string {
 	if o.failed {
 		return badly
@@ -51,8 +51,8 @@ func (o outcome) did(well, badly string) string {
 	return well
 }
 
-// tellers find out what there is to tell of a request, by the user and the resource. Owner is the object because of
-// which it was made.
+// tellers has functions that return the reason and the message of the Event about a request, by user and resource.
+// owner is the object that the controller was reconciling.
 var tellers = map[string]func(owner *control.Meta, o outcome) (reason, message string){
 	accounts + "replicaset-controller pods":  ofPods,
 	accounts + "replication-controller pods": ofPods,
@@ -60,7 +60,7 @@ var tellers = map[string]func(owner *control.Meta, o outcome) (reason, message s
 	accounts + "job-controller pods":         ofPods,
 	accounts + "deployment-controller replicasets": func(_ *control.Meta, o outcome) (string, string) {
 		if !o.failed || o.why.Reason == metav1.StatusReasonAlreadyExists || o.verb != "Create" {
-			return "", "" // it tells of its size
+			return "", "" // the Event about the size tells of it
 		}
 		return "ReplicaSetCreateError", fmt.Sprintf("Failed to create new replica set %q: %s", o.name, o.why.Message)
 	},
@@ -88,7 +88,7 @@ var tellers = map[string]func(owner *control.Meta, o outcome) (reason, message s
 	},
 }
 
-// ofPods tells of the Pods of controllers that make one like the other.
+// ofPods returns the teller for creations and deletions of the Pods of a controller.
 func ofPods(_ *control.Meta, o outcome) (string, string) {
 	if o.verb == "Delete" {
 		return o.did("SuccessfulDelete", "FailedDelete"), o.did("Deleted pod: "+o.name, "Error deleting: "+o.why.Message)
@@ -96,7 +96,7 @@ func ofPods(_ *control.Meta, o outcome) (string, string) {
 	return o.did("SuccessfulCreate", "FailedCreate"), o.did("Created pod: "+o.name, "Error creating: "+o.why.Message)
 }
 
-// Answered tells of a request what the controller that has made it would tell.
+// Answered adds the Event that the real controller writes about such a request.
 func (r *recorder) Answered(now time.Time, s *control.State, q control.Request, a core.Answer) {
 	if q.Method != http.MethodPost && q.Method != http.MethodDelete || a.Code == 0 {
 		return
@@ -120,8 +120,8 @@ func (r *recorder) Answered(now time.Time, s *control.State, q control.Request, 
 	}
 }
 
-// outcomeOf returns what became of a request. It is not ok if nobody tells of such ones: the deletion of what is gone,
-// and creations where a namespace goes.
+// outcomeOf returns the outcome of a request. It reports false for requests without an Event: deletions of objects that
+// are gone, and creations in a namespace that is being deleted.
 func outcomeOf(q control.Request, a core.Answer) (o outcome, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(q.URL, "/"), "/") // api v1 namespaces ns pods, or apis group v1 …
 	at := slices.Index(parts, "namespaces")
@@ -160,7 +160,7 @@ func nameIn(body []byte) string {
 	return o.Metadata.Name
 }
 
-// boundTo returns the node of a binding.
+// boundTo returns the Node of a binding.
 func boundTo(body []byte) string {
 	var b corev1.Binding
 	_ = json.Unmarshal(body, &b) // the scheduler has made it

@@ -8,38 +8,38 @@ import (
 
 // Bounds of the real recorders.
 const (
-	maxSimilar = 10               // Events with one reason that differ
-	forgotten  = 10 * time.Minute // after the last of them, they are counted anew
-	burst      = 25               // writes about one object
-	refill     = 5 * time.Minute  // until there may be one more
+	maxSimilar = 10               // different messages of similar Events
+	forgotten  = 10 * time.Minute // without a similar Event; then they are counted from zero
+	burst      = 25               // writes of a component about one object
+	refill     = 5 * time.Minute  // until one more write is allowed
 )
 
-// object is what has been told of one object.
+// object has the records about one object.
 type object struct {
 	records map[saying]*record
 	kinds   map[kind]*similar
 	buckets map[string]*bucket // by component
 }
 
-// kind is what Events have in common that differ in their message.
+// kind has the fields that are equal in similar Events, which differ only in their messages.
 type kind struct {
 	component, reason, action string
 	warning                   bool
 }
 
-// saying is what equal Events have in common. Those that were combined have no message.
+// saying has the fields that are equal in equal Events. A combined Event has no message here.
 type saying struct {
 	kind
 	message string
 }
 
-// similar is the messages of a kind of Events.
+// similar has the messages of similar Events.
 type similar struct {
 	messages map[string]bool
 	last     time.Time
 }
 
-// find returns the record that an Event belongs to. It has no count if it is new.
+// find returns the record for an Event. A new record has the count zero.
 func (o *object) find(now time.Time, e control.Event, component string) *record {
 	k := kind{component, e.Reason, e.Action, e.Warning}
 	s := saying{k, e.Message}
@@ -60,7 +60,7 @@ func (o *object) find(now time.Time, e control.Event, component string) *record 
 	return x
 }
 
-// many reports whether there are too many Events of a kind for one more.
+// many reports whether there are so many similar Events that one more is combined with others.
 func (o *object) many(now time.Time, s saying) bool {
 	k := o.kinds[s.kind]
 	if k == nil || now.Sub(k.last) > forgotten {
@@ -78,13 +78,13 @@ func (o *object) many(now time.Time, s saying) bool {
 	return false
 }
 
-// bucket bounds how often one component writes about one object.
+// bucket is a token bucket: it bounds how often one component writes about one object.
 type bucket struct {
 	tokens int
-	at     time.Time // when the last token came
+	at     time.Time // when the last token was added
 }
 
-// take takes a token. It reports whether there was one.
+// take takes a token, and reports whether there was one.
 func (b *bucket) take(now time.Time) bool {
 	if n := int(now.Sub(b.at) / refill); n > 0 {
 		b.tokens, b.at = min(burst, b.tokens+n), b.at.Add(time.Duration(n)*refill)

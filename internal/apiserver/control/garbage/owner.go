@@ -61,23 +61,6 @@ var clusterWide = map[string]bool{
 	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "DeviceClass": true, "ResourceSlice": true,
 }
 
-// definition has the fields that are read of a definition of custom resources.
-type definition struct {
-	Spec struct {
-		Group string `json:"group"`
-		Scope string `json:"scope"`
-		Names struct {
-			Kind string `json:"kind"`
-		} `json:"names"`
-		Versions []struct {
-			Name   string `json:"name"`
-			Served bool   `json:"served"`
-		} `json:"versions"`
-	} `json:"spec"`
-}
-
-var definitions = control.NewKind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-
 // scopeOf reports whether the objects of a kind have namespaces, and whether there is such a kind.
 func scopeOf(s *control.State, k schema.GroupVersionKind) (namespaced, ok bool) {
 	if kinds().Recognizes(k) {
@@ -86,10 +69,7 @@ func scopeOf(s *control.State, k schema.GroupVersionKind) (namespaced, ok bool) 
 	if k.Group == "apiextensions.k8s.io" {
 		return false, k.Kind == "CustomResourceDefinition" && k.Version == "v1"
 	}
-	for _, d := range control.List[definition](s, definitions, "") {
-		if d.Spec.Group != k.Group || d.Spec.Names.Kind != k.Kind {
-			continue
-		}
+	if d := control.DefinitionOf(s, k.Group, k.Kind); d != nil {
 		for _, v := range d.Spec.Versions {
 			if v.Name == k.Version && v.Served {
 				return d.Spec.Scope == "Namespaced", true

@@ -18,9 +18,6 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// definitions are the definitions of custom resources.
-var definitions = control.NewKind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-
 // builtIn has the resources of the built-in workload kinds. Some have no subresource scale.
 var builtIn = map[schema.GroupKind]string{
 	{Group: "apps", Kind: "Deployment"}:         "deployments",
@@ -41,10 +38,7 @@ func resource(s *control.State, apiVersion, kind string) (control.Kind, error) {
 	if name := builtIn[schema.GroupKind{Group: gv.Group, Kind: kind}]; name != "" {
 		return control.NewKind(gv.Group, "v1", name), nil
 	}
-	for _, d := range control.List[definition](s, definitions, "") {
-		if d.Spec.Group != gv.Group || d.Spec.Names.Kind != kind {
-			continue
-		}
+	if d := control.DefinitionOf(s, gv.Group, kind); d != nil {
 		version := ""
 		for _, v := range d.Spec.Versions {
 			if v.Served && (version == "" || v.Name == gv.Version) {
@@ -54,21 +48,6 @@ func resource(s *control.State, apiVersion, kind string) (control.Kind, error) {
 		return control.NewKind(gv.Group, version, d.Spec.Names.Plural), nil
 	}
 	return control.Kind{}, fmt.Errorf("no matches for kind %q in group %q", kind, gv.Group)
-}
-
-// definition has the fields that are read of a definition of custom resources.
-type definition struct {
-	Spec struct {
-		Group string `json:"group"`
-		Names struct {
-			Kind   string `json:"kind"`
-			Plural string `json:"plural"`
-		} `json:"names"`
-		Versions []struct {
-			Name   string `json:"name"`
-			Served bool   `json:"served"`
-		} `json:"versions"`
-	} `json:"spec"`
 }
 
 // scaleOf returns the scale of an object, and the resource of the object.
