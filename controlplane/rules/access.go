@@ -66,6 +66,13 @@ func (a access) RulesFor(ctx context.Context, u user.Info, namespace string) ([]
 	return a.all.RulesFor(ctx, u, namespace)
 }
 
+// asked is the authorizer of expressions. They ask without a context: the call is that whose turn it is.
+type asked struct{ turn *turns }
+
+func (q asked) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	return mayDo.Authorize(context.WithValue(ctx, callKey{}, q.turn.call), attributes)
+}
+
 // roles are the roles and bindings of the call in the context.
 type roles struct {
 	// asRequest is whether one that is missing is named like the resource of the request, as by the real registry.

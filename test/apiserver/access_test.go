@@ -24,7 +24,7 @@ func TestAccessConformance(t *testing.T) {
 	}
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{RBAC: true})
-	compareAll(t, slices.Concat(userCases, roleCases, reviewCases, tokenCases), nil, real, memory)
+	compareAll(t, slices.Concat(userCases, roleCases, reviewCases, tokenCases, authorizerCases), nil, real, memory)
 }
 
 // as makes the requests that follow those of a user, who has a certificate.
