@@ -25,6 +25,8 @@ import (
 //	plugin ──▶ REST client ──▶ hookTransport ──▶ Request.Responses: the response
 //	                                         └─▶ Answer.Calls: what is missing
 //
+// Redirects are followed by the real client, too: each step is a call of its own.
+//
 // What chance decides in a body (uids, times) is replaced before the call is named: the same request makes the
 // same calls.
 
@@ -110,21 +112,28 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		c = t.clients.turn.call
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	begin, redirects := r, 0 // the request that was redirected to this one
+	for ; begin.Response != nil; redirects++ {
+		begin = begin.Response.Request
 	}
-	body, chosen, isNew, err := c.reviewed(r.URL, body)
-	if err != nil {
-		return nil, err
+	out := Call{Method: r.Method, URL: r.URL.String(), CABundle: t.bundle, Timeout: int64(timeoutOf(begin.URL))}
+	chosen, isNew := "", false
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		if out.Body, chosen, isNew, err = c.reviewed(begin.URL, body); err != nil {
+			return nil, err
+		}
 	}
-	out := Call{URL: r.URL.String(), CABundle: t.bundle, Timeout: int64(timeoutOf(r.URL)), Body: body}
-	if t.service != nil {
+	var err error
+	if t.service != nil && r.URL.Host == begin.URL.Host {
 		if out.Addresses, err = t.service.addresses(c); err != nil {
 			return nil, err
 		}
 	}
-	out.Key = out.hash()
+	out.Key = out.hash(redirects)
 	known, err := c.response(out, t.clients.sort)
 	if err != nil {
 		return nil, err
@@ -138,12 +147,15 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", known.Code, http.StatusText(known.Code)), StatusCode: known.Code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {known.ContentType}}, Body: io.NopCloser(answer), ContentLength: -1, Request: r}, nil
+		Header: http.Header{"Content-Type": {known.ContentType}, "Location": {known.Location}}, Body: io.NopCloser(answer), ContentLength: -1, Request: r}, nil
 }
 
 // hash names a call.
-func (c Call) hash() string {
-	text, err := json.Marshal(c)
+func (c Call) hash(redirects int) string {
+	text, err := json.Marshal(struct {
+		Call
+		Redirects int
+	}{c, redirects})
 	if err != nil {
 		panic(err) // strings and numbers
 	}
@@ -192,7 +204,9 @@ func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, i
 // unsettled puts the uids that were chosen at random back into a response.
 func (c *call) unsettled(body []byte, chosen string, isNew bool) []byte {
 	c.hooks.mu.Lock()
-	body = bytes.ReplaceAll(body, []byte(c.hooks.uids[chosen]), []byte(chosen))
+	if chosen != "" {
+		body = bytes.ReplaceAll(body, []byte(c.hooks.uids[chosen]), []byte(chosen))
+	}
 	c.hooks.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()

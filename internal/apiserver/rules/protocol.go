@@ -64,11 +64,12 @@ type Bookmark struct {
 	Initial bool `json:",omitempty"`
 }
 
-// Call is a call of a webhook: an HTTP POST of JSON.
+// Call is a call of a webhook: an HTTP POST of JSON, or what a redirect makes of it.
 type Call struct {
-	// Key names the call. It depends on nothing but where the call goes and what it says.
-	Key string
-	URL string
+	// Key names the call. It depends on nothing but where the call goes, what it says, and how many redirects led to it.
+	Key    string
+	Method string
+	URL    string
 	// Addresses are what the URL's host means, in the order of their use. Empty means the host itself.
 	Addresses []string `json:",omitempty"`
 	// CABundle has the certificates, in PEM, that the webhook's must come from. Empty means those of the system.
@@ -83,7 +84,9 @@ type Response struct {
 	Key         string // of the call
 	Code        int    `json:",omitempty"`
 	ContentType string `json:",omitempty"`
-	Body        []byte `json:",omitempty"`
+	// Location is where a redirect leads.
+	Location string `json:",omitempty"`
+	Body     []byte `json:",omitempty"`
 	// Err says why there is no response, or why the body ends within itself.
 	Err string `json:",omitempty"`
 }
