@@ -73,8 +73,9 @@ func Claim[T metav1.Object](u User, k Kind, o Owner, objects []T) (have []T, req
 	return have, requests
 }
 
-// Owners adds the keys of the owners that a change of an owned object is about: its controllers before and after, or,
-// if it has none, those whose selector matches. Kind is the kind of the owners as references name it.
+// Owners adds the keys of the owners to reconcile after a change of an owned object. These are its controllers before
+// and after the change. If it has none, they are the owners whose selector matches it. kind is the kind of the owners
+// in references.
 func Owners(s *State, c Change, owners Kind, kind string, selects func(s *State, key string) labels.Selector, add func(string)) {
 	for m := range c.Metas() {
 		if ref := m.Controller(); ref != nil {
@@ -94,7 +95,7 @@ func Owners(s *State, c Change, owners Kind, kind string, selects func(s *State,
 	}
 }
 
-// Selector returns a selector; nil if it is not valid or selects everything, which the server refuses.
+// Selector returns a label selector. It is nil if l is not valid or selects everything: the server refuses both.
 func Selector(l *metav1.LabelSelector) labels.Selector {
 	s, err := metav1.LabelSelectorAsSelector(l)
 	if err != nil || s.Empty() {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// beside answers requests about what is no part of the state: the document that only old programs read, and the
-// logs of containers, which never run.
+// beside answers requests that do not depend on the objects: for the OpenAPI v2 document, which only old programs
+// read, and for logs of containers, which never run.
 func (v View) beside(now time.Time, req Request, t target) (Answer, bool) {
 	path, _, _ := strings.Cut(req.URL, "?")
 	switch {
@@ -23,8 +23,8 @@ func (v View) beside(now time.Time, req Request, t target) (Answer, bool) {
 	return Answer{}, false
 }
 
-// openAPIv2 answers with a document without definitions. Programs that read it check nothing then: the server
-// does. The document that has definitions is /openapi/v3.
+// openAPIv2 answers with a document without definitions. Programs that read it leave validation to the server then.
+// /openapi/v3 has the definitions.
 func openAPIv2(accept string) Answer {
 	if strings.Contains(accept, "protobuf") {
 		return Answer{Code: http.StatusOK, ContentType: "application/octet-stream", Body: []byte("\x0a\x032.0")} // field 1: swagger
@@ -32,7 +32,7 @@ func openAPIv2(accept string) Answer {
 	return Answer{Code: http.StatusOK, ContentType: "application/json", Body: []byte(`{"swagger":"2.0","info":{"title":"Kubernetes","version":"unversioned"},"paths":{},"definitions":{}}` + "\n")}
 }
 
-// logs answers a request for the log of a Pod: nothing as long as it is on no node, else that there is none.
+// logs answers a request for the log of a Pod: with an empty log while the Pod has no node, then with NotFound.
 func (v View) logs(now time.Time, req Request, t target) Answer {
 	o := v.get(t.key())
 	if o == nil {

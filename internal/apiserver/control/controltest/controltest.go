@@ -1,4 +1,4 @@
-// Package controltest steps controllers in tests, over objects that no rules have seen.
+// Package controltest steps controllers in tests, over objects that no rules have validated.
 package controltest
 
 import (
@@ -107,4 +107,14 @@ func (w *World) Step() (out []string) {
 		out = append(out, text)
 	}
 	return out
+}
+
+// Parse returns the object in a JSON text. An error ends the test.
+func Parse[T any](t testing.TB, text string) *T {
+	t.Helper()
+	o := new(T)
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
 }

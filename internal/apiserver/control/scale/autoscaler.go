@@ -18,8 +18,8 @@ import (
 // resync is how often each autoscaler looks at its target.
 const resync = 15 * time.Second
 
-// Autoscalers returns the controller of horizontal pod autoscalers. There are no metrics: it keeps targets within
-// their bounds, and says in conditions what it lacks.
+// Autoscalers returns the controller of horizontal pod autoscalers. There are no metrics: it only keeps targets within
+// their bounds, and says in conditions which metrics it lacks.
 func Autoscalers(control.Options) control.Controller {
 	user := control.ServiceAccount("horizontal-pod-autoscaler")
 	return &control.Keyed{Title: "horizontal-pod-autoscaler-controller", Map: func(_ *control.State, c control.Change, add func(string)) {
@@ -96,7 +96,7 @@ func (h *autoscaler) sync(s *control.State, u control.User) []core.Request {
 	return nil
 }
 
-// set sets a condition. Its time is that of the last change of its status.
+// set sets a condition. The time of the condition changes only with its status.
 func (h *autoscaler) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType, status corev1.ConditionStatus, reason, message string) {
 	c := autoscalingv2.HorizontalPodAutoscalerCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Time{Time: h.now}}
 	for i := range h.Status.Conditions {

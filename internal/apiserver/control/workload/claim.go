@@ -1,6 +1,6 @@
-// Package workload decides what becomes of StatefulSets, DaemonSets, Jobs and CronJobs: which pods, claims,
-// revisions and jobs to create and delete, and what their status is. Each decision is a function of the time and
-// of the objects; it writes its requests into a [calls.Calls].
+// Package workload has the controllers of StatefulSets, DaemonSets, Jobs and CronJobs. They decide which Pods, claims,
+// revisions and Jobs to create and delete, and what the status is. Each decision is a function of the time and of the
+// objects. It adds its requests to a [calls.Calls].
 package workload
 
 import (
@@ -23,7 +23,7 @@ func setLabel(o metav1.Object, key, value string) {
 	o.SetLabels(l)
 }
 
-// sooner returns the earlier of two times. The zero time is none.
+// sooner returns the earlier of two times. The zero time means never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
