@@ -67,6 +67,13 @@ func (a access) RulesFor(ctx context.Context, u user.Info, namespace string) ([]
 	return a.all.RulesFor(ctx, u, namespace)
 }
 
+// expressionAccess is the authorizer of CEL expressions. They ask it without a context: the call is that which holds the lock.
+type expressionAccess struct{ lock *callLock }
+
+func (e expressionAccess) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	return mayDo.Authorize(context.WithValue(ctx, callKey{}, e.lock.call), attributes)
+}
+
 // roles reads the roles and bindings of the call in the context.
 type roles struct {
 	// asRequest makes a NotFound name the resource of the request, as the real registry does, and not that of the

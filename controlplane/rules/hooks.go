@@ -25,6 +25,8 @@ import (
 //	plugin ──▶ REST client ──▶ hookTransport ──▶ Request.Responses: the response
 //	                                         └─▶ Answer.Calls: calls without a response
 //
+// The real client follows redirects, too. Each step is a call.
+//
 // Random uids and times of the clock in a body are replaced before the call gets its key. So the same request makes
 // the same calls.
 
@@ -110,21 +112,28 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		c = t.clients.lock.call
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	begin, redirects := r, 0 // the request that was redirected to this one
+	for ; begin.Response != nil; redirects++ {
+		begin = begin.Response.Request
 	}
-	body, chosen, isNew, err := c.reviewed(r.URL, body)
-	if err != nil {
-		return nil, err
+	out := Call{Method: r.Method, URL: r.URL.String(), CABundle: t.bundle, Timeout: int64(timeoutOf(begin.URL))}
+	chosen, isNew := "", false
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		if out.Body, chosen, isNew, err = c.reviewed(begin.URL, body); err != nil {
+			return nil, err
+		}
 	}
-	out := Call{URL: r.URL.String(), CABundle: t.bundle, Timeout: int64(timeoutOf(r.URL)), Body: body}
-	if t.service != nil {
+	var err error
+	if t.service != nil && r.URL.Host == begin.URL.Host {
 		if out.Addresses, err = t.service.addresses(c); err != nil {
 			return nil, err
 		}
 	}
-	out.Key = out.hash()
+	out.Key = out.hash(redirects)
 	known, err := c.response(out, t.clients.purpose)
 	if err != nil {
 		return nil, err
@@ -138,16 +147,16 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", known.Code, http.StatusText(known.Code)), StatusCode: known.Code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {known.ContentType}}, Body: io.NopCloser(answer), ContentLength: -1, Request: r}, nil
+		Header: http.Header{"Content-Type": {known.ContentType}, "Location": {known.Location}}, Body: io.NopCloser(answer), ContentLength: -1, Request: r}, nil
 }
 
 // hash returns the key of a call that has none yet.
-func (c Call) hash() string {
+func (c Call) hash(redirects int) string {
 	text, err := AppendMessage(nil, &c)
 	if err != nil {
 		panic(err) // messages have such fields only
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(text))
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(text, redirects)))
 }
 
 // response returns the response to a call. If the request has none, it notes the call and returns errNoResponse.
@@ -192,7 +201,9 @@ func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, i
 // restoreUIDs puts the random uids back into a response. It undoes [call.reviewed] for its reader.
 func (c *call) restoreUIDs(body []byte, chosen string, isNew bool) []byte {
 	c.hooks.mu.Lock()
-	body = bytes.ReplaceAll(body, []byte(c.hooks.uids[chosen]), []byte(chosen))
+	if chosen != "" {
+		body = bytes.ReplaceAll(body, []byte(c.hooks.uids[chosen]), []byte(chosen))
+	}
 	c.hooks.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()

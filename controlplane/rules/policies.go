@@ -19,7 +19,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -220,7 +219,7 @@ func (p *policies) make(policy json.RawMessage, bindings []json.RawMessage, mapp
 	plugin.SetRESTMapper(oneMapping{mapping: mapping})
 	plugin.SetDynamicClient(struct{ dynamic.Interface }{}) // not used: the informers have all kinds
 	plugin.SetDrainedNotification(made.stop)
-	plugin.SetAuthorizer(authorizerfactory.NewAlwaysAllowAuthorizer())
+	plugin.SetAuthorizer(expressionAccess{lock})
 	plugin.SetExcludedAdmissionResources(exclusion.Excluded())
 	if err := plugin.ValidateInitialization(); err != nil {
 		close(made.stop)

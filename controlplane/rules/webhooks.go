@@ -13,7 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
@@ -140,7 +139,7 @@ func (w *webhooks) make(texts []json.RawMessage) (lockedPlugin, error) {
 	}
 	inner.SetExternalKubeClientSet(lockedClient{lock: lock})
 	inner.SetExternalKubeInformerFactory(lockedInformers{lock: lock, fixed: map[schema.GroupKind][]runtime.Object{kind: configurations}})
-	inner.SetAuthorizer(authorizerfactory.NewAlwaysAllowAuthorizer())
+	inner.SetAuthorizer(expressionAccess{lock})
 	inner.SetServiceResolver(webhook.NewDefaultServiceResolver())
 	inner.SetAuthenticationInfoResolverWrapper(clients.wrap)
 	return lockedPlugin{plugin, lock}, plugin.ValidateInitialization()

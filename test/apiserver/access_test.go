@@ -24,7 +24,7 @@ func TestAccessConformance(t *testing.T) {
 	}
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{RBAC: true})
-	newPair(t, real, memory).compareEach(t, slices.Concat(userCases, roleCases, reviewCases, tokenCases))
+	newPair(t, real, memory).compareEach(t, slices.Concat(userCases, roleCases, reviewCases, tokenCases, authorizerCases))
 }
 
 // as makes the following requests with the certificate of a user.

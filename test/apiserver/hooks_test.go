@@ -100,7 +100,7 @@ func (h *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the caller has gone
 	}
 	v := review{text: body}
-	if err := json.Unmarshal(body, &v); err != nil {
+	if err := json.Unmarshal(body, &v); err != nil && r.Method == http.MethodPost {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -120,6 +120,9 @@ func (h *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		var n int
 		_, _ = fmt.Sscan(code, &n) // three digits
+		if n/100 == 3 && rest != "" {
+			w.Header().Set("Location", rest)
+		}
 		w.WriteHeader(n)
 		text = rest
 	}

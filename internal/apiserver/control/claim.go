@@ -1,20 +1,12 @@
 package control
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
-
-// Claimed is a pointer to an object that controllers can own.
-type Claimed[T any] interface {
-	*T
-	metav1.Object
-	DeepCopy() *T
-}
 
 // Reference returns a reference to the controller of an object.
 func Reference(apiVersion, kind string, owner metav1.Object) metav1.OwnerReference {
@@ -22,37 +14,61 @@ func Reference(apiVersion, kind string, owner metav1.Object) metav1.OwnerReferen
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes}
 }
 
-// Claim returns the objects of a kind that an owner controls, sorted by key, and requests. The requests adopt objects
-// without a controller that the selector matches, and release objects that it no longer matches.
-func Claim[T any, P Claimed[T]](s *State, u User, k Kind, owner metav1.Object, ref metav1.OwnerReference, selector labels.Selector) (have []P, requests []core.Request) {
-	for _, key := range s.Owned(owner.GetUID()) {
-		m := s.Meta(key)
-		if c := m.Controller(); !k.Has(key) || c == nil || c.UID != owner.GetUID() {
-			continue
-		}
-		o := P(Get[T](s, key))
-		if selector.Matches(labels.Set(m.Labels)) {
-			have = append(have, o)
-			continue
-		}
-		if owner.GetDeletionTimestamp() == nil && m.DeletionTimestamp == nil {
-			released := P(o.DeepCopy())
-			released.SetOwnerReferences(slices.DeleteFunc(released.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() }))
-			requests = append(requests, u.Update(k, released))
+// Owner is an object that controls others.
+type Owner struct {
+	metav1.Object
+	Kind     schema.GroupVersionKind
+	Selector labels.Selector
+	// Finalizers are added to what the owner adopts.
+	Finalizers []string
+}
+
+// Reference returns a reference to the owner as a controller.
+func (o Owner) Reference() metav1.OwnerReference {
+	return Reference(o.Kind.GroupVersion().String(), o.Kind.Kind, o.Object)
+}
+
+// Children returns the objects of a kind that an owner has, and those of its namespace that have no controller: only
+// those that the selector matches, if it is not nil. They are in the order of their keys, those of the owner first.
+func Children[T any](s *State, k Kind, o metav1.Object, selector labels.Selector) (out []*T) {
+	for _, key := range s.Owned(o.GetUID()) {
+		if k.Has(key) && s.Meta(key).Controller() != nil {
+			out = append(out, Get[T](s, key))
 		}
 	}
-	if owner.GetDeletionTimestamp() != nil {
-		return have, requests
-	}
-	for _, key := range s.Orphans(k, owner.GetNamespace()) {
-		m := s.Meta(key)
-		if m.DeletionTimestamp != nil || !selector.Matches(labels.Set(m.Labels)) {
-			continue
+	for _, key := range s.Orphans(k, o.GetNamespace()) {
+		if selector == nil || selector.Matches(labels.Set(s.Meta(key).Labels)) {
+			out = append(out, Get[T](s, key))
 		}
-		adopted := P(P(Get[T](s, key)).DeepCopy())
-		adopted.SetOwnerReferences(append(adopted.GetOwnerReferences(), ref))
-		have = append(have, adopted)
-		requests = append(requests, u.Update(k, adopted))
+	}
+	return out
+}
+
+// Claim returns those of some objects that an owner controls. It adopts those without a controller that its selector
+// matches, and releases those that the selector no longer matches. The requests do that, whatever the version of an
+// object is by then.
+func Claim[T metav1.Object](u User, k Kind, o Owner, objects []T) (have []T, requests []core.Request) {
+	patch := func(x T, meta map[string]any) {
+		meta["uid"] = x.GetUID()
+		requests = append(requests, u.Do("PATCH", k.Path(x.GetNamespace(), x.GetName(), ""), "application/strategic-merge-patch+json", map[string]any{"metadata": meta}))
+	}
+	for _, x := range objects {
+		ref := metav1.GetControllerOfNoCopy(x)
+		matches := o.Selector.Matches(labels.Set(x.GetLabels()))
+		switch {
+		case ref != nil && ref.UID != o.GetUID():
+		case ref != nil && matches:
+			have = append(have, x)
+		case ref != nil && o.GetDeletionTimestamp() == nil:
+			patch(x, map[string]any{"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": o.GetUID()}}})
+		case ref == nil && matches && o.GetDeletionTimestamp() == nil && x.GetDeletionTimestamp() == nil:
+			meta := map[string]any{"ownerReferences": []any{o.Reference()}}
+			if len(o.Finalizers) > 0 {
+				meta["finalizers"] = o.Finalizers
+			}
+			patch(x, meta)
+			have = append(have, x)
+		}
 	}
 	return have, requests
 }

@@ -66,11 +66,12 @@ type Bookmark struct {
 	Initial bool
 }
 
-// Call is a call of a webhook: an HTTP POST of JSON.
+// Call is a call of a webhook: an HTTP POST of JSON, or what a redirect makes of it.
 type Call struct {
-	// Key is a hash of the other fields. Equal calls have equal keys.
-	Key string
-	URL string
+	// Key is a hash of the other fields, and of the number of redirects before the call. Equal calls have equal keys.
+	Key    string
+	Method string
+	URL    string
 	// Addresses has the addresses to connect to, ready endpoints first. Empty means the URL's host.
 	Addresses []string
 	// CABundle has the certificates that may sign the webhook's, as PEM. Empty means those of the system.
@@ -85,7 +86,9 @@ type Response struct {
 	Key         string // of the call
 	Code        int
 	ContentType string
-	Body        []byte
+	// Location is the target of a redirect.
+	Location string
+	Body     []byte
 	// Err is the error of the call. With a Code it is an error while the body was read.
 	Err string
 }

@@ -194,12 +194,14 @@ func (h *hooks) call(ctx context.Context, c rules.Call) rules.Response {
 // once makes one try of a call. later is the Retry-After of the response; negative if it has none.
 func (h *hooks) once(ctx context.Context, c rules.Call) (response rules.Response, later time.Duration) {
 	response.Key = c.Key
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
+	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL, bytes.NewReader(c.Body))
 	if err != nil {
 		response.Err = err.Error()
 		return response, -1
 	}
-	req.Header.Set("Content-Type", "application/json")
+	if c.Method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("Accept", "application/json, */*")
 	req.Header.Set("User-Agent", "kube-apiserver-admission")
 	resp, err := h.transport(c).RoundTrip(req)
@@ -208,7 +210,7 @@ func (h *hooks) once(ctx context.Context, c rules.Call) (response rules.Response
 		return response, -1
 	}
 	defer resp.Body.Close()
-	response.Code, response.ContentType = resp.StatusCode, resp.Header.Get("Content-Type")
+	response.Code, response.ContentType, response.Location = resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Location")
 	if response.Body, err = io.ReadAll(resp.Body); err != nil {
 		response.Err = failureText(ctx, err)
 	}

@@ -95,6 +95,16 @@ func (c *Calls) Delete(o metav1.Object, policy metav1.DeletionPropagation) {
 	c.add(c.User.Delete(Path(o), options))
 }
 
+// Claim returns those of some objects of one kind that an owner controls, see [control.Claim].
+func Claim[T metav1.Object](c *Calls, o control.Owner, objects []T) []T {
+	if len(objects) == 0 {
+		return nil
+	}
+	have, requests := control.Claim(c.User, kindOf(objects[0]), o, objects)
+	c.List = append(c.List, requests...)
+	return have
+}
+
 func (c *Calls) add(r core.Request) { c.List = append(c.List, r) }
 
 // Path returns the path of an object.

@@ -79,7 +79,8 @@ func reconcileDeployment(now time.Time, s *control.State, key string) (r control
 	if was == nil || control.Selector(was.Spec.Selector) == nil {
 		return r
 	}
-	sets, requests := control.Claim[appsv1.ReplicaSet](s, deploymentUser, control.ReplicaSets, was, control.Reference("apps/v1", "Deployment", was), control.Selector(was.Spec.Selector))
+	owner := control.Owner{Object: was, Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Selector: control.Selector(was.Spec.Selector)}
+	sets, requests := control.Claim(deploymentUser, control.ReplicaSets, owner, control.Children[appsv1.ReplicaSet](s, control.ReplicaSets, was, owner.Selector))
 	if len(requests) > 0 {
 		return control.Result{Requests: requests} // the changes add the key again
 	}

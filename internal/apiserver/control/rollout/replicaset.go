@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
@@ -69,8 +70,8 @@ func (f flavor) reconcile(now time.Time, s *control.State, key string) (r contro
 	if selector == nil {
 		return r
 	}
-	ref := control.Reference(f.apiVersion, f.name, rs)
-	all, requests := control.Claim[corev1.Pod](s, f.user, control.Pods, rs, ref, selector)
+	owner := control.Owner{Object: rs, Kind: schema.FromAPIVersionAndKind(f.apiVersion, f.name), Selector: selector}
+	all, requests := control.Claim(f.user, control.Pods, owner, control.Children[corev1.Pod](s, control.Pods, rs, selector))
 	var active []*corev1.Pod
 	terminating := int32(0)
 	for _, p := range all {
@@ -84,7 +85,7 @@ func (f flavor) reconcile(now time.Time, s *control.State, key string) (r contro
 	// The status counts the Pods before this reconcile, as that of the real controller does.
 	status, again := replicaSetStatus(now, rs, active, terminating)
 	if rs.DeletionTimestamp == nil {
-		requests = append(requests, f.scale(now, s, rs, ref, active)...)
+		requests = append(requests, f.scale(now, s, rs, owner.Reference(), active)...)
 	}
 	if !equality.Semantic.DeepEqual(rs.Status, status) {
 		changed := rs.DeepCopy()

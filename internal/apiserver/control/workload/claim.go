@@ -7,49 +7,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 )
 
-// owner is an object that controls others.
-type owner struct {
-	metav1.Object
-	kind     schema.GroupVersionKind
-	selector labels.Selector
-	// finalizers are added to the objects that the owner adopts.
-	finalizers []string
-}
-
-// claim returns the objects that the owner controls. It adopts objects without a controller that its selector matches,
-// and releases objects that it no longer matches.
-func claim[T metav1.Object](c *calls.Calls, o owner, objects []T) []T {
-	var out []T
-	for _, x := range objects {
-		ref := metav1.GetControllerOfNoCopy(x)
-		matches := o.selector.Matches(labels.Set(x.GetLabels()))
-		switch {
-		case ref != nil && ref.UID != o.GetUID():
-		case ref != nil && matches:
-			out = append(out, x)
-		case ref != nil && o.GetDeletionTimestamp() == nil:
-			c.Patch(x, map[string]any{"metadata": map[string]any{
-				"uid": x.GetUID(), "ownerReferences": []any{map[string]any{"$patch": "delete", "uid": o.GetUID()}},
-			}})
-		case ref == nil && matches && o.GetDeletionTimestamp() == nil && x.GetDeletionTimestamp() == nil:
-			meta := map[string]any{"uid": x.GetUID(), "ownerReferences": []any{controllerRef(o)}}
-			if len(o.finalizers) > 0 {
-				meta["finalizers"] = o.finalizers
-			}
-			c.Patch(x, map[string]any{"metadata": meta})
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-func controllerRef(o owner) metav1.OwnerReference { return *metav1.NewControllerRef(o, o.kind) }
+// owner is a workload, as an object that controls others.
+type owner = control.Owner
 
 func setLabel(o metav1.Object, key, value string) {
 	l := o.GetLabels()

@@ -40,7 +40,7 @@ func StatefulSets(control.Options) control.Controller {
 			return time.Time{}, nil
 		}
 		in := StatefulSet{
-			Set: set, Stored: s.Get(key).JSON, Pods: children[corev1.Pod](s, control.Pods, set), Revisions: all[appsv1.ControllerRevision](s, calls.Revisions, set.Namespace),
+			Set: set, Stored: s.Get(key).JSON, Pods: control.Children[corev1.Pod](s, control.Pods, set, nil), Revisions: all[appsv1.ControllerRevision](s, calls.Revisions, set.Namespace),
 			Claim: func(name string) *corev1.PersistentVolumeClaim {
 				return control.Get[corev1.PersistentVolumeClaim](s, calls.Claims.Key(set.Namespace, name))
 			},
@@ -68,7 +68,7 @@ func DaemonSets(control.Options) control.Controller {
 			return time.Time{}, nil
 		}
 		in := DaemonSet{
-			Set: set, Stored: s.Get(key).JSON, Pods: children[corev1.Pod](s, control.Pods, set), Revisions: all[appsv1.ControllerRevision](s, calls.Revisions, set.Namespace),
+			Set: set, Stored: s.Get(key).JSON, Pods: control.Children[corev1.Pod](s, control.Pods, set, nil), Revisions: all[appsv1.ControllerRevision](s, calls.Revisions, set.Namespace),
 			Nodes: all[corev1.Node](s, control.Nodes, ""),
 			Hash: func(collisions *int32) (string, error) {
 				text, err := json.Marshal(set.Spec.Template)
@@ -115,7 +115,7 @@ func Jobs(control.Options) control.Controller {
 		} else if memory[job.UID] == nil {
 			memory[job.UID] = &Backoff{}
 		}
-		return Job{Job: job, Pods: children[corev1.Pod](s, control.Pods, job), Backoff: memory[job.UID]}.Sync(now, c)
+		return Job{Job: job, Pods: control.Children[corev1.Pod](s, control.Pods, job, nil), Backoff: memory[job.UID]}.Sync(now, c)
 	})
 }
 
@@ -140,7 +140,7 @@ func CronJobs(control.Options) control.Controller {
 		if j == nil {
 			return time.Time{}, nil
 		}
-		return CronJob{CronJob: j, Jobs: children[batchv1.Job](s, calls.Jobs, j)}.Sync(now, c)
+		return CronJob{CronJob: j, Jobs: control.Children[batchv1.Job](s, calls.Jobs, j, nil)}.Sync(now, c)
 	})
 }
 
@@ -221,20 +221,6 @@ func (w watcher[T]) adopters(s *control.State, ns string, l map[string]string, a
 			add(key)
 		}
 	}
-}
-
-// children returns the objects of a kind that an owner controls, and those of its namespace without a controller.
-func children[T any](s *control.State, k control.Kind, o metav1.Object) []*T {
-	var out []*T
-	for _, key := range s.Owned(o.GetUID()) {
-		if strings.HasPrefix(key, k.Prefix(o.GetNamespace())) && s.Meta(key).Controller() != nil {
-			out = append(out, control.Get[T](s, key))
-		}
-	}
-	for _, key := range s.Orphans(k, o.GetNamespace()) {
-		out = append(out, control.Get[T](s, key))
-	}
-	return out
 }
 
 // all returns the objects of a kind in a namespace.

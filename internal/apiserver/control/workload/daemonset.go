@@ -56,14 +56,14 @@ func (in DaemonSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 		return time.Time{}, err
 	}
 	d := &daemonSet{
-		DaemonSet: in, owner: owner{Object: in.Set, kind: daemonSetKind, selector: selector}, c: c, now: now,
+		DaemonSet: in, owner: owner{Object: in.Set, Kind: daemonSetKind, Selector: selector}, c: c, now: now,
 		pods: map[string][]*corev1.Pod{}, running: map[string]bool{},
 	}
 	old, err := d.history()
 	if err != nil {
 		return time.Time{}, err
 	}
-	all := claim(c, d.owner, in.Pods)
+	all := calls.Claim(c, d.owner, in.Pods)
 	for _, p := range all {
 		if node := targetNode(p); node != "" && !(pod.Ended(p) && p.DeletionTimestamp != nil) {
 			d.pods[node] = append(d.pods[node], p)
@@ -117,7 +117,7 @@ func (d *daemonSet) history() (old []*appsv1.ControllerRevision, err error) {
 	}
 	var current *appsv1.ControllerRevision
 	last := int64(0)
-	for _, r := range claim(d.c, d.owner, d.Revisions) {
+	for _, r := range calls.Claim(d.c, d.owner, d.Revisions) {
 		if !bytes.Equal(r.Data.Raw, data) {
 			old, last = append(old, r), max(last, r.Revision)
 		} else if current == nil || r.Revision >= current.Revision {
@@ -263,7 +263,7 @@ func (d *daemonSet) available(p *corev1.Pod) bool {
 
 // create creates the Pod of a Node.
 func (d *daemonSet) create(node string) {
-	p := pod.FromTemplate(&d.Set.Spec.Template, controllerRef(d.owner), d.owner)
+	p := pod.FromTemplate(&d.Set.Spec.Template, d.owner.Reference(), d.owner)
 	if text, ok := d.Set.Annotations[appsv1.DeprecatedTemplateGeneration]; ok {
 		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
 			setLabel(p, "pod-template-generation", text)

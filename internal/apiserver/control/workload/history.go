@@ -58,7 +58,7 @@ func newRevision(o owner, template *corev1.PodTemplateSpec, data []byte, number 
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: prefix(o.GetName(), 223) + "-" + hash, Namespace: o.GetNamespace(), Labels: labels, Annotations: o.GetAnnotations(),
-			OwnerReferences: []metav1.OwnerReference{controllerRef(o)},
+			OwnerReferences: []metav1.OwnerReference{o.Reference()},
 		},
 		Data: runtime.RawExtension{Raw: data}, Revision: number,
 	}

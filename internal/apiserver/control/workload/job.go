@@ -65,11 +65,11 @@ func (in Job) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	j := &job{Job: in.Job.DeepCopy(), c: c, now: now, backoff: in.Backoff}
-	j.owner = owner{Object: j.Job, kind: jobKind, selector: selector, finalizers: []string{batchv1.JobTrackingFinalizer}}
+	j.owner = owner{Object: j.Job, Kind: jobKind, Selector: selector, Finalizers: []string{batchv1.JobTrackingFinalizer}}
 	if j.Status.UncountedTerminatedPods == nil {
 		j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
-	j.pods = claim(c, j.owner, in.Pods)
+	j.pods = calls.Claim(c, j.owner, in.Pods)
 	j.look()
 	j.judge()
 	changed := j.act()

@@ -130,7 +130,7 @@ func (j *job) manage() {
 }
 
 func (j *job) newPod() *corev1.Pod {
-	p := pod.FromTemplate(&j.Spec.Template, controllerRef(j.owner), j.owner)
+	p := pod.FromTemplate(&j.Spec.Template, j.owner.Reference(), j.owner)
 	if !tracked(p) {
 		p.Finalizers = append(p.Finalizers, batchv1.JobTrackingFinalizer)
 	}

@@ -142,7 +142,7 @@ func TestRetention(t *testing.T) {
 		{"Retain", "Retain", "db-5", ""}, {"Retain", "Delete", "db-5", "StatefulSet"}, {"Delete", "Retain", "db-5", "Pod"}, {"Delete", "Delete", "db-5", "Pod"},
 	} {
 		w := newSet(t, `,"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}],"persistentVolumeClaimRetentionPolicy":{"whenScaled":"`+c.scaled+`","whenDeleted":"`+c.deleted+`"}`)
-		s := &statefulSet{StatefulSet: w.StatefulSet, owner: owner{Object: w.Set, kind: statefulSetKind}, c: &calls.Calls{}, replicas: make([]*corev1.Pod, 2)}
+		s := &statefulSet{StatefulSet: w.StatefulSet, owner: owner{Object: w.Set, Kind: statefulSetKind}, c: &calls.Calls{}, replicas: make([]*corev1.Pod, 2)}
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: c.pod, Namespace: "ns", UID: "pod"}}
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-" + c.pod, Namespace: "ns"}}
 		w.claims[claim.Name] = claim
@@ -181,7 +181,7 @@ func daemons(t *testing.T, strategy string, nodes ...string) *DaemonSet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRevision(owner{Object: d.Set, kind: daemonSetKind}, &d.Set.Spec.Template, data, 1, 0)
+	r := newRevision(owner{Object: d.Set, Kind: daemonSetKind}, &d.Set.Spec.Template, data, 1, 0)
 	r.Name, r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "agent-new", "new"
 	d.Revisions = []*appsv1.ControllerRevision{r}
 	return d
@@ -189,7 +189,7 @@ func daemons(t *testing.T, strategy string, nodes ...string) *DaemonSet {
 
 // daemonPod returns a pod that runs on a node.
 func daemonPod(t *testing.T, d *DaemonSet, name, node, hash string) *corev1.Pod {
-	p := pod.FromTemplate(&d.Set.Spec.Template, controllerRef(owner{Object: d.Set, kind: daemonSetKind}), d.Set)
+	p := pod.FromTemplate(&d.Set.Spec.Template, owner{Object: d.Set, Kind: daemonSetKind}.Reference(), d.Set)
 	p.Name, p.Spec.NodeName = name, node
 	setLabel(p, appsv1.DefaultDaemonSetUniqueLabelKey, hash)
 	return ready(p)[0]

@@ -55,14 +55,14 @@ func (in StatefulSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	s := &statefulSet{StatefulSet: in, owner: owner{Object: in.Set, kind: statefulSetKind, selector: selector}, c: c, now: now}
-	revisions := claim(c, s.owner, in.Revisions)
+	s := &statefulSet{StatefulSet: in, owner: owner{Object: in.Set, Kind: statefulSetKind, Selector: selector}, c: c, now: now}
+	revisions := calls.Claim(c, s.owner, in.Revisions)
 	sortRevisions(revisions)
 	member := regexp.MustCompile(`^` + regexp.QuoteMeta(in.Set.Name) + `-[0-9]+$`)
 	mine := slices.DeleteFunc(slices.Clone(in.Pods), func(p *corev1.Pod) bool {
 		return metav1.GetControllerOfNoCopy(p) == nil && !member.MatchString(p.Name)
 	})
-	pods := claim(c, s.owner, mine)
+	pods := calls.Claim(c, s.owner, mine)
 	if err := s.chooseRevisions(revisions); err != nil {
 		return time.Time{}, err
 	}
@@ -249,7 +249,7 @@ func (s *statefulSet) newPod(n int) *corev1.Pod {
 		u.RollingUpdate == nil && u.Type == appsv1.RollingUpdateStatefulSetStrategyType && n < s.start()+int(s.Set.Status.CurrentReplicas) {
 		template, revision = s.currentTemplate, s.current.Name
 	}
-	p := pod.FromTemplate(template, controllerRef(s.owner), s.owner)
+	p := pod.FromTemplate(template, s.owner.Reference(), s.owner)
 	p.Name = fmt.Sprintf("%s-%d", s.Set.Name, n)
 	p.Spec.Hostname, p.Spec.Subdomain = p.Name, s.Set.Spec.ServiceName
 	s.identify(p)

@@ -99,7 +99,7 @@ func (s *statefulSet) matchClaims(p *corev1.Pod) {
 		case scaled && goes:
 			want = append(want, *metav1.NewControllerRef(p, podKind))
 		case deleted:
-			want = append(want, controllerRef(s.owner))
+			want = append(want, s.owner.Reference())
 		}
 		if !sameOwners(c.OwnerReferences, want) {
 			s.c.PatchAt(c, map[string]any{"ownerReferences": want}, nil)
