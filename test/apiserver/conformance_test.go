@@ -33,13 +33,8 @@ func TestConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
-<<<<<<< HEAD
-	alone := slices.Concat(documentCases, aloneCases, compactionCases, peerCases, webhookCases, conversionCases, policyCases, defaultCases)
+	alone := slices.Concat(documentCases, aloneCases, compactionCases, peerCases, webhookCases, redirectCases, conversionCases, policyCases, defaultCases)
 	together := slices.Concat(flows, serverCases, customCases, kindCases(), readCases(), edgeCases(), structureCases())
-=======
-	alone := slices.Concat(aloneCases, peerCases, webhookCases, redirectCases, conversionCases, policyCases, defaultCases)
-	together := slices.Concat(flows, customCases, kindCases(), readCases(), edgeCases(), structureCases())
->>>>>>> m-events
 	for _, group := range []struct {
 		name    string
 		compare func(*testing.T, pair)

@@ -11,13 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-<<<<<<< HEAD
-// beside answers requests about what is no part of the state: the list of paths, the document that only old programs
-// read, and the logs of containers, which never run.
-=======
 // beside answers requests that do not depend on the objects: for the list of paths, for the OpenAPI v2 document, which
 // only old programs read, and for logs of containers, which never run.
->>>>>>> m-peers
 func (v View) beside(now time.Time, req Request, t target) (Answer, bool) {
 	path, _, _ := strings.Cut(req.URL, "?")
 	switch {
@@ -57,13 +52,8 @@ func (v View) paths(now time.Time, req Request) Answer {
 	return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: body}
 }
 
-<<<<<<< HEAD
-// openAPIv2 answers with a document without definitions. Programs that read it check nothing then: the server
-// does. The document that has definitions is /openapi/v3.
-=======
 // openAPIv2 answers with a document without definitions. Programs that read it leave validation to the server then.
 // /openapi/v3 has the definitions.
->>>>>>> m-peers
 func openAPIv2(accept string) Answer {
 	if strings.Contains(accept, "protobuf") {
 		return Answer{Code: http.StatusOK, ContentType: "application/octet-stream", Body: []byte("\x0a\x032.0")} // field 1: swagger

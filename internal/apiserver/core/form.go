@@ -138,13 +138,8 @@ func (v View) question(t target, key string, call *rules.Request, p *Pending) (A
 	return Answer{Code: http.StatusOK, Body: answer.Body, ContentType: answer.ContentType}, nil
 }
 
-<<<<<<< HEAD
-// written keeps the form of an object that the client has taken with the answer to its write. The answer to another
-// write is no form of what it changes: that of a Binding says that the Pod has changed, that of a delete may be a list.
-=======
 // written caches the encoded object in the answer to a write. The answer to another write is no form of what it changes:
 // that of a Binding says that the Pod has changed, that of a delete may be a list.
->>>>>>> m-peers
 func (v View) written(req Request, t target, answer *rules.Answer) {
 	if len(answer.Writes) != 1 || answer.Writes[0].Delete || req.Method == http.MethodDelete || t.subresource != "" || !strings.HasPrefix(answer.Writes[0].Key, t.collection()) {
 		return
