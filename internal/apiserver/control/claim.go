@@ -28,8 +28,8 @@ func (o Owner) Reference() metav1.OwnerReference {
 	return Reference(o.Kind.GroupVersion().String(), o.Kind.Kind, o.Object)
 }
 
-// Children returns the objects of a kind that an owner has, and those of its namespace that have no controller: only
-// those that the selector matches, if it is not nil. They are in the order of their keys, those of the owner first.
+// Children returns the objects of a kind that an owner has, and those of its namespace that have no controller. A
+// selector that is not nil chooses among the latter. They are in the order of their keys, those of the owner first.
 func Children[T any](s *State, k Kind, o metav1.Object, selector labels.Selector) (out []*T) {
 	for _, key := range s.Owned(o.GetUID()) {
 		if k.Has(key) && s.Meta(key).Controller() != nil {
