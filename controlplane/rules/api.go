@@ -275,6 +275,12 @@ func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 			return nil, err
 		}
 		return a.openAPI(d, info.Path)
+	case info.Path == "/" || info.Path == "/index.html" || info.Path == "/apis" || info.Path == "/apis/":
+		d, err := a.custom.documents(c, a.groups)
+		if err != nil {
+			return nil, err
+		}
+		return d.above(info.Path), nil
 	case below && !info.IsResourceRequest:
 		d, err := a.custom.documents(c, a.groups)
 		if err != nil {
@@ -374,7 +380,6 @@ type documents struct {
 	groups      []listedGroup
 	// custom are the resources of versions that definitions define.
 	custom map[schema.GroupVersion][]metav1.APIResource
-	root   *restful.Container // serves /apis; for documents that are ready
 	// schemas serves the OpenAPI documents of custom resources.
 	schemas func() (http.Handler, error)
 }
@@ -406,9 +411,7 @@ func (d *documents) add(g group, v groupVersion, resources []apidiscoveryv2.APIR
 
 // serveRoot adds the document of all groups.
 func (d *documents) serveRoot(container *restful.Container) {
-	slices.SortStableFunc(d.groups, func(a, b listedGroup) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.Name, b.Name))
-	})
+	d.ready()
 	root := discovery.NewRootAPIsHandler(addresses, legacyscheme.Codecs)
 	for _, g := range d.groups {
 		root.AddGroup(g.APIGroup)
@@ -416,18 +419,17 @@ func (d *documents) serveRoot(container *restful.Container) {
 	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(root, d.named, d.named).GenerateWebService("/apis", metav1.APIGroupList{}))
 }
 
-// ready prepares documents for [documents.handler].
+// ready puts the groups in their order.
 func (d *documents) ready() {
-	d.root = newContainer()
-	d.serveRoot(d.root)
+	slices.SortStableFunc(d.groups, func(a, b listedGroup) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.Name, b.Name))
+	})
 }
 
 // handler returns the handler of a path, if the document there depends on definitions.
 func (d *documents) handler(path string) http.Handler {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch len(parts) {
-	case 1:
-		return d.root
 	case 2:
 		for _, g := range d.groups {
 			if g.Name == parts[1] {

@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{})
 	alone := slices.Concat(aloneCases, peerCases, webhookCases, conversionCases, policyCases, defaultCases)
-	together := slices.Concat(flows, customCases, kindCases(), readCases(), edgeCases(), structureCases())
+	together := slices.Concat(flows, customCases, kindCases(), readCases(), edgeCases(), oddCases(), structureCases())
 	compareAll(t, alone, together, real, memory)
 }
 
