@@ -6,7 +6,7 @@ FUZZTIME ?= 5m
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
 
-.PHONY: all build test test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -23,6 +23,11 @@ rules:
 
 test: controlplane rules
 	$(GO) test -race -p 4 -timeout 60m work
+
+# Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
+# left out.
+test-memory: rules
+	FLYBALL_REAL=0 $(GO) test -timeout 60m work
 
 # The same random calls to the API server in memory and to the real one: every difference fails, made as short as
 # possible. CALLS=1000000 makes more of them, FIRST=N begins at another sequence.

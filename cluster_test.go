@@ -20,15 +20,14 @@ import (
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // twoClusters is a manager on one control plane with a further cluster on another. Its controller copies the
 // ConfigMaps of the further cluster into its own.
-func twoClusters(t *testing.T, ns, identity string, east *plane.Plane) (mgr, other *Manager, seen <-chan string) {
+func twoClusters(t *testing.T, ns, identity string, east *servertest.Server) (mgr, other *Manager, seen <-chan string) {
 	t.Helper()
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	m, err := New(Options{
 		Name: "mirror", Config: p.RESTConfig(), Cache: cache.Options{Namespaces: []string{ns}},
 		Leader:  &leader.Options{Namespace: ns, Identity: identity},
@@ -64,9 +63,9 @@ func twoClusters(t *testing.T, ns, identity string, east *plane.Plane) (mgr, oth
 // reconciled by the leader of the program's own. The standby holds the kinds of both clusters, and may write to
 // neither.
 func TestControllerOfTwoClusters(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
-	plane := planetest.Private(t, plane.Options{Bare: true})
-	first, east, seen := twoClusters(t, ns, "first", plane)
+	ns := servertest.Namespace(t, servertest.Shared(t))
+	other := servertest.Private(t)
+	first, east, seen := twoClusters(t, ns, "first", other)
 	stop := ran(t, first)
 	until(t, seen, "a ConfigMap of the own cluster", func(s string) bool { return s == "kube-root-ca.crt" })
 	if _, err := client.Create(t.Context(), east.Client(), testobj.ConfigMap("default/prices")); err != nil {
@@ -78,7 +77,7 @@ func TestControllerOfTwoClusters(t *testing.T) {
 		t.Errorf("the copy is %v, %v", o, err)
 	}
 
-	next, eastOfNext, nextSeen := twoClusters(t, ns, "second", plane)
+	next, eastOfNext, nextSeen := twoClusters(t, ns, "second", other)
 	ran(t, next)
 	eventually(t, "the standby holds both clusters", func() bool {
 		_, err := client.Get[corev1.ConfigMap](t.Context(), eastOfNext.Cache(), object.Key{Namespace: "default", Name: "prices"})

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // replica is a manager of a program with several replicas, on a real control plane.
@@ -35,7 +35,7 @@ type replica struct {
 func newReplica(t *testing.T, ns, identity string) *replica {
 	t.Helper()
 	m, err := New(Options{
-		Name: "shop", Config: planetest.Shared(t).RESTConfig(), Cache: cache.Options{Namespaces: []string{ns}},
+		Name: "shop", Config: servertest.Shared(t).RESTConfig(), Cache: cache.Options{Namespaces: []string{ns}},
 		Leader: &leader.Options{Namespace: ns, Identity: identity},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("replica", identity),
 	})
@@ -60,7 +60,7 @@ func newReplica(t *testing.T, ns, identity string) *replica {
 // The standby has all kinds in its cache, and runs the controllers of every replica. Its other writes are
 // refused. It takes over as soon as the leader has ended.
 func TestStandbyTakesOver(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	is := func(want string) func(string) bool { return func(s string) bool { return s == want } }
 	first := newReplica(t, ns, "first")
 	if _, err := client.Create(t.Context(), first.Unfenced(), testobj.ConfigMap(ns+"/orders")); err != nil {
@@ -105,8 +105,8 @@ func TestStandbyTakesOver(t *testing.T) {
 // Fault 17 of docs/faults.md: a user edits the lease in the middle of a reconcile. The ctx of the reconcile ends with that cause,
 // further writes are refused, and Run returns the cause.
 func TestEditedLeaseStopsTheLeader(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	m, err := New(Options{
 		Name: "shop", Config: p.RESTConfig(), Leader: &leader.Options{Namespace: ns, Identity: "me"}, Cache: cache.Options{Namespaces: []string{ns}},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -161,8 +161,8 @@ func TestEditedLeaseStopsTheLeader(t *testing.T) {
 
 // Metrics and pages beyond loopback are served to users whom the API server allows the path.
 func TestMetricsAreAuthorized(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	m, err := New(Options{
 		Name: "shop", Config: p.RESTConfig(), Metrics: Endpoint{Addr: ":0"},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -17,14 +17,14 @@ import (
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // While 500 writes wait under the rate limit of the client, the lease is renewed, a kind that is opened syncs, and
 // events are sent.
 func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	m, err := New(Options{
 		Name: "shop", Config: p.RESTConfig(), Client: client.Options{QPS: 1, Burst: 1},
 		Leader: &leader.Options{Namespace: ns, RetryPeriod: 100 * time.Millisecond},

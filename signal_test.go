@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // signalled is the environment variable that makes the test binary a program that waits for signals.
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		}
 		select {} // a reconcile that does not end
 	}
-	goleak.VerifyTestMain(planetest.Wrap(m))
+	goleak.VerifyTestMain(servertest.Wrap(m))
 }
 
 func TestSignalsStopTheProgram(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // gadget is the Go type of an operator that is older than the resource definition.
@@ -84,8 +84,8 @@ spec:
 // On a real server: a controller reads an object from the cache, changes the fields of its Go type, and updates the
 // object. The other fields stay, and no request but the updates is sent.
 func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	gvk := schema.GroupVersionKind{Group: "unknown.test", Version: "v2", Kind: "Gadget"}

@@ -26,8 +26,7 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 var loopback = []net.IP{net.IPv4(127, 0, 0, 1)}
@@ -36,19 +35,19 @@ var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v
 
 type cluster struct {
 	*client.Live
-	t     *testing.T
-	plane *plane.Plane
-	ctx   context.Context
-	ns    string
+	t      *testing.T
+	server *servertest.Server
+	ctx    context.Context
+	ns     string
 }
 
 func live(t *testing.T) *cluster {
 	t.Helper()
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
-	return &cluster{Live: c, t: t, plane: p, ctx: ctx, ns: planetest.Namespace(t, p)}
+	return &cluster{Live: c, t: t, server: p, ctx: ctx, ns: servertest.Namespace(t, p)}
 }
 
 // managed returns a Managed in the test's namespace.

@@ -268,7 +268,7 @@ func TestRulesAreEnough(t *testing.T) {
 	name := "hook-" + c.ns
 	_, url := c.listen(nil)
 	c.validating(url)
-	cfg, err := c.plane.UserConfig("cert-" + c.ns)
+	cfg, err := c.server.UserConfig("cert-" + c.ns)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestWatchYieldsEachChange(t *testing.T) {
@@ -70,7 +71,7 @@ func TestFeedBringsEachFormInItsEncoding(t *testing.T) {
 	}
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	widget := widgets(t, ctx, c)
-	streams := livetest.Streams(t, planetest.Shared(t))
+	streams := livetest.Streams(t, servertest.Shared(t))
 	must(client.Create(ctx, c, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "flyball.test/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": ns},
 	}}))(t)
@@ -134,7 +135,7 @@ func widgets(t *testing.T, ctx context.Context, c *client.Live) schema.GroupVers
 	if _, err := feed.List(ctx, wire.ListQuery{}); err != nil {
 		as[*client.NotServedError](t, err)
 	}
-	livetest.Define(t, livetest.Client(t, planetest.Shared(t), client.Options{}), testobj.CRD(gvk, "widgets"))
+	livetest.Define(t, livetest.Client(t, servertest.Shared(t), client.Options{}), testobj.CRD(gvk, "widgets"))
 	for {
 		// Define has waited with a client of its own. This one finds out by itself.
 		l, err := feed.List(ctx, wire.ListQuery{})

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestSubresourcesAreReadAndWritten(t *testing.T) {
@@ -72,7 +72,7 @@ func TestSubresourcesAreReadAndWritten(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"},
 		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: p.Labels}},
 	}))(t)
-	once := newClient(t, planetest.Shared(t).RESTConfig(), client.Options{Retries: -1})
+	once := newClient(t, servertest.Shared(t).RESTConfig(), client.Options{Retries: -1})
 	must(client.PatchStatus(ctx, c, p, client.MergePatch(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)))(t)
 	now := int64(0)
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: p.Name}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &now}}
@@ -95,7 +95,7 @@ func pod(ns, name string) *corev1.Pod {
 
 func TestForbiddenErrorNamesThePermission(t *testing.T) {
 	ctx, c, ns := live(t)
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	reader := newClient(t, must(p.UserConfig("reader", "readers"))(t), client.Options{})
 	meta := metav1.ObjectMeta{Namespace: ns, Name: "read-pods"}
 	must(client.Create(ctx, c, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}}}))(t)

@@ -23,19 +23,19 @@ import (
 	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 // live is a client for the shared control plane and a namespace for the test. Every request must
 // end well within five minutes.
 func live(t *testing.T) (context.Context, *client.Live, string) {
 	t.Helper()
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
-	return ctx, newClient(t, p.RESTConfig(), client.Options{}), planetest.Namespace(t, p)
+	return ctx, newClient(t, p.RESTConfig(), client.Options{}), servertest.Namespace(t, p)
 }
 
 func newClient(t *testing.T, cfg *rest.Config, o client.Options) *client.Live {
@@ -86,7 +86,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 }
 
 func TestCheckNeedsValidCredentials(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	if err := newClient(t, p.RESTConfig(), client.Options{}).Check(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // oldConfigMap is an old Go type of a ConfigMap: it has data and nothing else.
@@ -49,7 +49,7 @@ func TestLiveUpdateKeepsUnknownFields(t *testing.T) {
 	ctx, c, ns := live(t)
 	types := runtime.NewScheme()
 	types.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &oldConfigMap{})
-	old := livetest.Client(t, planetest.Shared(t), client.Options{Scheme: types})
+	old := livetest.Client(t, servertest.Shared(t), client.Options{Scheme: types})
 	in := configMap(ns, "a", testobj.Data("k", "1"))
 	in.BinaryData = map[string][]byte{"b": {1, 2, 3}}
 	must(client.Create(ctx, c, in))(t)

@@ -26,10 +26,10 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 var (
 	errTaken  = errors.New("name is taken")

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/workqueue"
 )
 
@@ -139,8 +140,8 @@ func quick() workqueue.RateLimiter[any] {
 
 // After the last change of each key a reconcile starts that sees it, also if earlier reconciles failed.
 func TestLiveNothingIsLost(t *testing.T) {
-	p := planetest.Shared(t)
-	l := newLive(t, p.RESTConfig(), planetest.Namespace(t, p))
+	p := servertest.Shared(t)
+	l := newLive(t, p.RESTConfig(), servertest.Namespace(t, p))
 	book := ledger.New()
 	_, err := controller.NewWith(l.Manager, "witness", (&witness{l.Client(), book.View("witness")}).Reconcile,
 		controller.Options{Workers: 4, RateLimiter: quick, Logger: slog.New(slog.DiscardHandler)},
@@ -189,8 +190,8 @@ func TestLiveServerIsKilled(t *testing.T) {
 
 // An object owned by a Deployment causes a reconcile of the Deployment, also if another controller made it.
 func TestOwnedObjectReconcilesItsOwner(t *testing.T) {
-	p := planetest.Shared(t)
-	l := newLive(t, p.RESTConfig(), planetest.Namespace(t, p))
+	p := servertest.Shared(t)
+	l := newLive(t, p.RESTConfig(), servertest.Namespace(t, p))
 	caused := make(chan reconcile.Cause, 1000)
 	r := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if req.Name == "shop" {
@@ -264,8 +265,8 @@ func TestOwnedObjectReconcilesItsOwner(t *testing.T) {
 // A user may read ConfigMaps and not Secrets. The controller of ConfigMaps runs. The controller of Secrets names
 // the missing permission within seconds, and runs when it is granted.
 func TestForbiddenKindStopsNoOtherController(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	admin := newLive(t, p.RESTConfig(), ns)
 	grant := func(resource string) {
 		meta := metav1.ObjectMeta{Namespace: ns, Name: "reads-" + resource}

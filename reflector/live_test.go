@@ -21,9 +21,10 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(planetest.Wrap(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 // copied is a Sink that others look at while it changes.
 type copied struct {
@@ -118,7 +119,7 @@ func follow(t *testing.T, c *client.Live, gvk schema.GroupVersionKind, namespace
 	return sink, r
 }
 
-func dial(t *testing.T, p *plane.Plane) *client.Live {
+func dial(t *testing.T, p livetest.Server) *client.Live {
 	t.Helper()
 	return livetest.Client(t, p, client.Options{})
 }
@@ -159,9 +160,9 @@ func awaitTruth(t *testing.T, what string, c *client.Live, sink *copied, r *refl
 }
 
 func TestStreamedAndPagedContentFollowTheServer(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := dial(t, p)
-	ns := planetest.Namespace(t, p)
+	ns := servertest.Namespace(t, p)
 	for i := range 10 {
 		_, err := client.Create(t.Context(), c, configMap(ns, fmt.Sprintf("cm-%d", i), "1"))
 		must(t, err)
@@ -246,7 +247,7 @@ func widget(name string) *unstructured.Unstructured {
 
 // A kind that comes, goes and comes back.
 func TestLiveKindComesAndGoes(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := dial(t, p)
 	sink, r := follow(t, c, widgets, "", reflector.Options{Absent: time.Second})
 	sink.await(t, "absent", r, func(_ map[string]string, s reflector.State) bool { return s.Phase == reflector.NotFound })

@@ -8,18 +8,18 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // What the server says does not arrive any more, on connections that stay open. It is noticed in
 // 45 s, and once new connections work everything is there.
 func TestSilentServerIsNoticed(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	direct := dial(t, p)
 	for name, protocols := range map[string][]string{"http1": {"http/1.1"}, "http2": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns := planetest.Namespace(t, p)
+			ns := servertest.Namespace(t, p)
 			address, err := url.Parse(p.URL())
 			must(t, err)
 			proxy, err := faults.NewProxy(address.Host)

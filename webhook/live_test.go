@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // logged records log output.
@@ -106,12 +106,12 @@ func TestAPIServerObeysTheVerdicts(t *testing.T) {
 	}, quiet()))(t)
 	at := served(t, defaulter, validator)
 
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	log := &logged{}
 	c := livetest.Client(t, p, client.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
-	ns := planetest.Namespace(t, p)
+	ns := servertest.Namespace(t, p)
 	livetest.Define(t, c, testobj.CRD(thingKind, "things", func(spec map[string]any) {
 		spec["versions"].([]any)[0].(map[string]any)["subresources"] = map[string]any{"status": map[string]any{}}
 	}))

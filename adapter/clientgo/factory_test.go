@@ -39,12 +39,12 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/option"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // A controller of client-go works with the packed factory: handlers, listers, writes, and the end.
 func TestFactory(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	w := live(t)
 	f := newFactory(t, clientgo.WithNamespace(ns))
 	configMaps, nodes := f.Core().V1().ConfigMaps(), f.Core().V1().Nodes()
@@ -158,8 +158,8 @@ func TestShutdown(t *testing.T) {
 
 // Namespaces and selectors are those of the options, and of the closures of generated informers.
 func TestSelections(t *testing.T) {
-	p := planetest.Shared(t)
-	ns, other := planetest.Namespace(t, p), planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns, other := servertest.Namespace(t, p), servertest.Namespace(t, p)
 	for _, in := range []string{ns, other} {
 		created(t, testobj.ConfigMap(in+"/web", testobj.Labels("app=web", "tier=front")))
 		created(t, testobj.ConfigMap(in+"/api", testobj.Labels("app=web", "tier=back")))
@@ -311,7 +311,7 @@ type otherFunc func(dynamic.Interface, time.Duration) toolscache.SharedIndexInfo
 
 // Of gives generated informers of another clientset, which share the factory.
 func TestOf(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	f := newFactory(t)
 	of, err := clientgo.Of[otherFunc](f, dynamic.NewForConfig)
@@ -362,7 +362,7 @@ func TestConfigOfAClient(t *testing.T) {
 
 // Dynamic and metadata factories show what those of client-go show.
 func TestResourceFactories(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	created(t, testobj.ConfigMap(ns+"/a", testobj.Data("k", "v"), testobj.Labels("app=web")))
 	created(t, testobj.ConfigMap(ns+"/b", testobj.Data("k", "v")))
 	tweak := func(o *metav1.ListOptions) { o.LabelSelector = "app=web" }
@@ -417,7 +417,7 @@ func TestResourceFactories(t *testing.T) {
 
 // A resource that is defined later is watched as soon as the server serves it.
 func TestResourceThatComesLater(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	f, err := clientgo.NewDynamicSharedInformerFactory(config(t), 0, clientgo.WithNamespace(ns))
 	must(t, err)
 	gvk := schema.GroupVersionKind{Group: "clientgo.flyball.io", Version: "v1", Kind: "Late"}
@@ -450,7 +450,7 @@ func TestResourceThatComesLater(t *testing.T) {
 
 // With a mapper nothing asks the server what a kind is, which a role may forbid.
 func TestMapper(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	created(t, testobj.ConfigMap(ns+"/only"))
 	configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
 	m := meta.NewDefaultRESTMapper(nil)

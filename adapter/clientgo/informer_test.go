@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // running returns an informer of ConfigMaps in a new namespace, which runs until the end of the test.
@@ -82,7 +82,7 @@ func (s *story) handler() toolscache.ResourceEventHandler {
 
 // Handlers are added and removed before and while the informer runs.
 func TestHandlers(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	create(t, ns, "a")
 	var early, late, gone, abandoned story
 	var mu sync.Mutex
@@ -159,7 +159,7 @@ type foreign struct {
 // Resyncs follow the rules of client-go: none without a period of the informer, and a later handler none more often
 // than the informer.
 func TestResync(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	create(t, ns, "a")
 	var own, never, short, without story
 	in := running(t, ns, time.Hour, nil, func(in *clientgo.Informer) {
@@ -185,7 +185,7 @@ func TestResync(t *testing.T) {
 
 // An indexer reads as that of client-go, and takes no writes.
 func TestIndexer(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	create(t, ns, "a app=web", "b app=web", "c app=db")
 	byApp := func(o any) ([]string, error) { return []string{o.(*corev1.ConfigMap).Labels["app"], "any"}, nil }
 	in := running(t, ns, 0, toolscache.Indexers{"app": byApp, toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}, nil)
@@ -301,7 +301,7 @@ func TestIndexerOfAClusterScopedKind(t *testing.T) {
 
 // A transform is set before the start. Typed, unstructured and metadata objects go through it.
 func TestTransforms(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	create(t, ns, "a")
 	mark := func(o any) (any, error) {
 		o.(metav1.Object).SetAnnotations(map[string]string{"type": fmt.Sprintf("%T", o)})
@@ -342,7 +342,7 @@ func TestTransforms(t *testing.T) {
 
 // An index function that fails rejects its object: the others are read, and the problem is reported.
 func TestObjectThatCannotBeUsed(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	create(t, ns, "bad", "good")
 	told := make(chan informer.Problem, 10)
 	in := running(t, ns, 0, toolscache.Indexers{"fussy": func(o any) ([]string, error) {
@@ -364,7 +364,7 @@ func TestObjectThatCannotBeUsed(t *testing.T) {
 
 // The type-safe informers of client-go wrap packed ones.
 func TestTypedInformer(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	create(t, ns, "a")
 	f := newFactory(t, clientgo.WithNamespace(ns), clientgo.WithFieldSelector(notRoot))
 	in := f.Core().V1().ConfigMaps().TypedInformer()

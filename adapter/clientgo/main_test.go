@@ -16,17 +16,17 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/apiserver"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m))) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(apiserver.Wrap(servertest.Wrap(m))) }
 
 // config is the configuration of the control plane.
-func config(t testing.TB) *rest.Config { return planetest.Shared(t).RESTConfig() }
+func config(t testing.TB) *rest.Config { return servertest.Shared(t).RESTConfig() }
 
 // live returns a client of Flyball, to write with.
 func live(t testing.TB) *client.Live {
-	return livetest.Client(t, planetest.Shared(t), client.Options{})
+	return livetest.Client(t, servertest.Shared(t), client.Options{})
 }
 
 // created creates a ConfigMap, and updated updates it. They return what the server has.

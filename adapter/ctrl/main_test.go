@@ -20,12 +20,12 @@ import (
 
 	"github.com/flyball-io/flyball"
 	flyctrl "github.com/flyball-io/flyball/adapter/ctrl"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	goleak.VerifyTestMain(planetest.Wrap(m),
+	goleak.VerifyTestMain(servertest.Wrap(m),
 		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
@@ -44,7 +44,7 @@ var shared *rest.Config
 func config(t testing.TB) *rest.Config {
 	t.Helper()
 	if shared == nil {
-		shared = planetest.Shared(t).RESTConfig()
+		shared = servertest.Shared(t).RESTConfig()
 	}
 	return rest.CopyConfig(shared)
 }
@@ -143,7 +143,7 @@ func bounded(t testing.TB) context.Context {
 func namespace(t testing.TB) string {
 	t.Helper()
 	config(t)
-	return planetest.Namespace(t, planetest.Shared(t))
+	return servertest.Namespace(t, servertest.Shared(t))
 }
 
 func must(t testing.TB, err error) {

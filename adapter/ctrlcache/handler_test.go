@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // story is what a handler was told.
@@ -97,7 +97,7 @@ func (s *story) handler() toolscache.ResourceEventHandler {
 }
 
 func TestHandlers(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	ctx, direct := bounded(t), live(t)
 	var mu sync.Mutex
 	var problems []informer.Problem
@@ -271,8 +271,8 @@ func (l *CountedList) DeepCopyObject() runtime.Object {
 // A hundred handlers and two index functions cost one decode of an object, and one more of its old state.
 func TestHandlersAndIndexesShareDecodes(t *testing.T) {
 	const all = 100
-	p := planetest.Shared(t)
-	ns, ctx := planetest.Namespace(t, p), bounded(t)
+	p := servertest.Shared(t)
+	ns, ctx := servertest.Namespace(t, p), bounded(t)
 	gvk := widgetGroup.WithKind("Counted")
 	livetest.Define(t, livetest.Client(t, p, client.Options{}), testobj.CRD(gvk, "counteds"))
 	u := &unstructured.Unstructured{Object: map[string]any{"size": int64(1)}}

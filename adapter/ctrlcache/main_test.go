@@ -13,12 +13,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	planetest.Main(m)
+	servertest.Main(m)
 }
 
 // shared is the configuration of the control plane.
@@ -27,7 +27,7 @@ var shared *rest.Config
 func config(t testing.TB) *rest.Config {
 	t.Helper()
 	if shared == nil {
-		shared = planetest.Shared(t).RESTConfig()
+		shared = servertest.Shared(t).RESTConfig()
 	}
 	return rest.CopyConfig(shared)
 }

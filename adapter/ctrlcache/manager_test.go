@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // A controller that owns ConfigMaps keeps one for each, through the packed cache.
 func TestControllerReconciles(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	mgr := newManager(t)
 	c := mgr.GetClient()
 	err := ctrl.NewControllerManagedBy(mgr).For(&corev1.Secret{}).Owns(&corev1.ConfigMap{}).
@@ -106,7 +106,7 @@ func minorOfControllerRuntime(t *testing.T) (minor int) {
 }
 
 func readYourWrites(t *testing.T, rounds int) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	on := true
 	o := &crclient.CacheOptions{}
 	if enabled := reflect.ValueOf(o).Elem().FieldByName("EnableReadYourWritesConsistency"); enabled.IsValid() {

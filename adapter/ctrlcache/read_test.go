@@ -27,7 +27,7 @@ import (
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // newCache returns a cache that runs until the end of the test.
@@ -87,7 +87,7 @@ func TestNewInformer(t *testing.T) {
 
 // Typed, unstructured and metadata-only objects are read as from the default cache, the TypeMeta included.
 func TestReadsOfEachForm(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	key := crclient.ObjectKey{Namespace: ns, Name: "a"}
 	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Labels("app=web"), testobj.Data("k", "v"))))
@@ -144,7 +144,7 @@ func TestReadsOfEachForm(t *testing.T) {
 }
 
 func TestListOptions(t *testing.T) {
-	ns, other := planetest.Namespace(t, planetest.Shared(t)), planetest.Namespace(t, planetest.Shared(t))
+	ns, other := servertest.Namespace(t, servertest.Shared(t)), servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	for i := range 40 {
 		for _, in := range []string{ns, other} {
@@ -248,7 +248,7 @@ func TestCacheStates(t *testing.T) {
 
 // Each namespace has its own selectors. Others are an error, not an empty answer.
 func TestScopes(t *testing.T) {
-	ns, other, third := planetest.Namespace(t, planetest.Shared(t)), planetest.Namespace(t, planetest.Shared(t)), planetest.Namespace(t, planetest.Shared(t))
+	ns, other, third := servertest.Namespace(t, servertest.Shared(t)), servertest.Namespace(t, servertest.Shared(t)), servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	for _, in := range []string{ns, other, third} {
 		must(t, live(t).Create(ctx, testobj.ConfigMap(in+"/web", testobj.Labels("app=web"))))
@@ -297,8 +297,8 @@ func TestScopes(t *testing.T) {
 
 // A list of all namespaces is in the order of keys, also if some of them have watches of their own.
 func TestListOfNamedAndOtherNamespacesIsInOrder(t *testing.T) {
-	p, ctx := planetest.Shared(t), bounded(t)
-	all := []string{planetest.Namespace(t, p), planetest.Namespace(t, p), planetest.Namespace(t, p), planetest.Namespace(t, p)}
+	p, ctx := servertest.Shared(t), bounded(t)
+	all := []string{servertest.Namespace(t, p), servertest.Namespace(t, p), servertest.Namespace(t, p), servertest.Namespace(t, p)}
 	slices.Sort(all)
 	var want []string
 	for _, in := range all {
@@ -323,7 +323,7 @@ func TestListOfNamedAndOtherNamespacesIsInOrder(t *testing.T) {
 
 // A List by an index that is being built waits for it.
 func TestListWaitsForItsIndex(t *testing.T) {
-	ns, ctx := planetest.Namespace(t, planetest.Shared(t)), bounded(t)
+	ns, ctx := servertest.Namespace(t, servertest.Shared(t)), bounded(t)
 	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Data("size", "3"))))
 	c := newCache(t, crcache.Options{DefaultNamespaces: map[string]crcache.Config{ns: {}}}, ctrlcache.Options{})
 	var list corev1.ConfigMapList
@@ -355,7 +355,7 @@ func TestListWaitsForItsIndex(t *testing.T) {
 // A transform changes typed, unstructured and metadata objects before they are stored. managedFields are cut if
 // an option or a transform says so.
 func TestTransformsOfEachForm(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	key := crclient.ObjectKey{Namespace: ns, Name: "a"}
 	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Data("k", "v"))))
@@ -391,7 +391,7 @@ func TestTransformsOfEachForm(t *testing.T) {
 
 // A transform may read the cache, also while its informer is made, and may leave out the identity.
 func TestTransformThatReadsTheCache(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	must(t, live(t).Create(ctx, testobj.ConfigMap(ns+"/a", testobj.Data("k", "v"))))
 	var c crcache.Cache
@@ -415,7 +415,7 @@ func TestTransformThatReadsTheCache(t *testing.T) {
 
 // A kind without namespaces has nothing in one.
 func TestListOfAClusterScopedKindInANamespace(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	c := newCache(t, crcache.Options{}, ctrlcache.Options{})
 	var all, in corev1.NamespaceList
 	must(t, c.List(bounded(t), &all))
@@ -458,8 +458,8 @@ var widgetGroup = schema.GroupVersion{Group: "ctrlcache.flyball.io", Version: "v
 
 // A list with an object that cannot be decoded has all others, and its error names that one.
 func TestListsReportRejectedObjects(t *testing.T) {
-	p := planetest.Shared(t)
-	ns, ctx := planetest.Namespace(t, p), bounded(t)
+	p := servertest.Shared(t)
+	ns, ctx := servertest.Namespace(t, p), bounded(t)
 	gvk := widgetGroup.WithKind("Widget")
 	livetest.Define(t, livetest.Client(t, p, client.Options{}), testobj.CRD(gvk, "widgets"))
 	for name, size := range map[string]any{"a": int64(1), "b": "large", "c": int64(3)} {

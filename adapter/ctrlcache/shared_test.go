@@ -18,7 +18,7 @@ import (
 
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // versioned is a store that says which state reads show, as that of client-go from v0.36 on.
@@ -50,7 +50,7 @@ func TestInformersAreShared(t *testing.T) {
 
 // A program that compares the version of the store with that of its own writes reads them.
 func TestReadsAfterTheVersionOfTheStore(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	c := newCache(t, crcache.Options{}, ctrlcache.Options{})
 	got, err := c.GetInformer(ctx, &corev1.ConfigMap{})
@@ -79,7 +79,7 @@ func TestReadsAfterTheVersionOfTheStore(t *testing.T) {
 
 // The store of an informer reads as that of client-go, and takes no writes. What belongs to the cache is refused.
 func TestStoreOfAnInformer(t *testing.T) {
-	ns := planetest.Namespace(t, planetest.Shared(t))
+	ns := servertest.Namespace(t, servertest.Shared(t))
 	ctx := bounded(t)
 	for i, color := range []string{"red", "red", "blue"} {
 		must(t, live(t).Create(ctx, testobj.ConfigMap(fmt.Sprintf("%s/c%d", ns, i), testobj.Labels("color="+color))))

@@ -46,6 +46,10 @@ func TestSpecsOfTheFakeAreArgued(t *testing.T) {
 	if bad, known := judge(s, runs{real: result(1, invalid), memory: result(1, invalid)}); len(bad) != 0 || len(known) != 1 || !strings.Contains(known[0], "not valid") {
 		t.Errorf("problems %q, explained %q", bad, known)
 	}
+	const race = "If a create races with an update for an object\nExpected\n    <bool>: false\nto be true"
+	if bad, known := judge(s, runs{real: result(1, race), memory: result(1, race)}); len(bad) != 0 || len(known) != 1 || !strings.Contains(known[0], "no namespace") {
+		t.Errorf("problems %q, explained %q", bad, known)
+	}
 	if bad, _ := judge(s, runs{real: result(2), memory: result(1, invalid)}); len(bad) != 1 {
 		t.Errorf("it fails in memory alone: %q", bad)
 	}

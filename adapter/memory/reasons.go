@@ -28,6 +28,7 @@ func (r reason) of(failure string) bool {
 var reasons = []reason{
 	{says: `context canceled`, chance: true, text: "a goroutine of the spec that watches ends after the spec: the event of a write comes before its answer"},
 	{says: `may not be set during creation|may not be set when a resource name is provided`, text: "an object of a namespaced kind has no namespace: the client refuses it, since every server does"},
+	{name: "create races with an update", says: `false\nto be true`, text: "an object of a namespaced kind has no namespace: the client refuses it, since every server does"}, // as above, if the create is first
 	{name: "evict", says: `false\nto be true`, text: "the Pod has no namespace, or no name: the client refuses it, since every server does"},
 	{name: "token", says: `false\nto be true`, text: "the ServiceAccount has no namespace, or no name: the client refuses it, since every server does"},
 	{name: "SSA apply on status", says: `false\nto be true`, text: "the version is no number, which is a bad request, and no conflict"},

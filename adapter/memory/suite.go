@@ -40,18 +40,13 @@ var all = []suite{
 	{name: "internal-integration", pkg: "pkg/manager/internal/integration", build: controllerRuntime, differs: map[string]string{
 		"controller warmup not enabled": "each of its two specs wants a new server, and makes an object of one name",
 	}},
-	{name: "webhook", pkg: "pkg/webhook", build: controllerRuntime, differs: noWebhooks},
+	{name: "webhook", pkg: "pkg/webhook", build: controllerRuntime},
 	{name: "metrics-filters", pkg: "pkg/metrics/filters", build: controllerRuntime},
-	{name: "envtest", pkg: "pkg/envtest", build: controllerRuntime, differs: noWebhooks},
+	{name: "envtest", pkg: "pkg/envtest", build: controllerRuntime},
 	{name: "fake", pkg: "pkg/client/fake", own: true, build: fakeClient},
 	{name: "apiextensions", pkg: "test/integration", build: apiextensions, differs: map[string]string{
-		"TestEmbeddedResources":            "it wants the errors of one object in an order; here they are in that of their fields",
 		"TestApplyCRDuringCRDFinalization": "it waits to see a definition whose objects are being deleted; in memory that has ended when the delete is answered",
 	}},
-}
-
-var noWebhooks = map[string]string{
-	"should reject create request for": "the server in memory calls no webhooks",
 }
 
 func names() (names []string) {

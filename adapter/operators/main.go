@@ -1,12 +1,14 @@
 // Command operators runs the own tests of published operators over the packed cache, and over the default one
-// beside it.
+// beside it; or over the default cache on an API server in memory, and on the real control plane beside it.
 //
 //	go run ./adapter/operators    # all; a table in Markdown
 //	go run ./adapter/operators -only karpenter -packages pkg/controllers/node/health
+//	go run ./adapter/operators -memory
 //
 // It copies each operator's module from the module cache to a temporary folder, and changes one line there: the
-// one that makes the cache. Each run has a bare control plane of its own. A test that fails over the packed
-// cache, and not over the default one, is an error. What hangs until -timeout has failed, by its name.
+// one that makes the cache. Each run has a bare control plane of its own, or a server in memory. A test that fails
+// over the packed cache, and not over the default one, is an error. So is one that fails in memory, and not on the
+// control plane. What hangs until -timeout has failed, by its name.
 package main
 
 import (
@@ -33,7 +35,8 @@ func main() {
 		return nil
 	})
 	flag.BoolVar(&o.keep, "keep", false, "keep the temporary folder, with reports and logs")
-	flag.BoolVar(&o.stock, "stock", true, "run the default cache, too")
+	flag.BoolVar(&o.stock, "stock", true, "run the default cache on the control plane, too")
+	flag.BoolVar(&o.memory, "memory", false, "run the default cache on an API server in memory, in place of the packed one")
 	flag.DurationVar(&o.bound, "timeout", 10*time.Minute, "the longest `time` for the tests of a package over one cache")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,10 +49,10 @@ func main() {
 
 // options are the flags.
 type options struct {
-	only        string
-	packages    []string
-	keep, stock bool
-	bound       time.Duration
+	only                string
+	packages            []string
+	keep, stock, memory bool
+	bound               time.Duration
 }
 
 func (opts options) run(ctx context.Context) error {
@@ -71,12 +74,17 @@ func (opts options) run(ctx context.Context) error {
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	binary, err := plane.Build(ctx, os.Stderr)
-	if err != nil {
-		return err
+	var binary string
+	if opts.stock || !opts.memory {
+		if binary, err = plane.Build(ctx, os.Stderr); err != nil {
+			return err
+		}
 	}
-	fmt.Println("| operator | tests of | tests | default cache | packed cache | caches made | peak memory, default | packed |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
+	c := caches
+	if opts.memory {
+		c = servers
+	}
+	fmt.Println(c.head())
 	var bad []error
 	for _, o := range chosen {
 		if opts.packages != nil {
@@ -87,7 +95,7 @@ func (opts options) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", o.name, err)
 		}
 		for _, name := range o.packages {
-			t := &tests{operator: o, name: name, dir: filepath.Join(src, name), binary: binary, bound: opts.bound}
+			t := &tests{operator: o, name: name, dir: filepath.Join(src, name), binary: binary, bound: opts.bound, comparison: c}
 			was, is, err := t.both(ctx, opts.stock)
 			if ctx.Err() != nil {
 				return errors.Join(append(bad, context.Cause(ctx))...)
@@ -96,8 +104,8 @@ func (opts options) run(ctx context.Context) error {
 				bad = append(bad, fmt.Errorf("%s %s: %w", o.name, name, err))
 				continue
 			}
-			fmt.Println(row(o, name, was, is))
-			bad = append(bad, judge(o.name+" "+name, was, is)...)
+			fmt.Println(c.row(o, name, was, is))
+			bad = append(bad, c.judge(o.name+" "+name, was, is)...)
 		}
 	}
 	return errors.Join(bad...)
@@ -106,7 +114,7 @@ func (opts options) run(ctx context.Context) error {
 // progress says what goes on.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "operators: "+format+"\n", args...) }
 
-// both builds the tests, and runs them over the default cache, unless stock is false, and over the packed one.
+// both builds the tests, and runs them as they were, unless stock is false, and as they are compared with that.
 func (t *tests) both(ctx context.Context, stock bool) (was, is *result, err error) {
 	start := time.Now()
 	if err := t.build(ctx); err != nil {
@@ -126,50 +134,9 @@ func (t *tests) both(ctx context.Context, stock bool) (was, is *result, err erro
 	if was != nil {
 		took = was.took.Round(time.Second).String()
 	}
-	progress("%s %s: built in %v; default cache %s, packed cache %v", t.operator.name, t.name, built.Round(time.Second), took, is.took.Round(time.Second))
+	progress("%s %s: built in %v; %s %s, %s %v", t.operator.name, t.name, built.Round(time.Second), t.was, took, t.is, is.took.Round(time.Second))
 	return was, is, nil
 }
-
-// row is a line of the table. was is nil if the default cache did not run.
-func row(o operator, name string, was, is *result) string {
-	n := fmt.Sprint(is.Specs)
-	if is.Pending > 0 {
-		n += fmt.Sprintf(" (%d skipped)", is.Pending)
-	}
-	passed, peak := "not run", ""
-	if was != nil {
-		passed, peak = fmt.Sprint(was.Passed), fmt.Sprintf("%d MB", was.peak>>20)
-	}
-	return fmt.Sprintf("| %s %s | `%s` | %s | %s | %d | %d | %s | %d MB |", o.name, o.version, name, n, passed, is.Passed, is.caches, peak, is.peak>>20)
-}
-
-// judge returns what the packed cache changed for the worse.
-func judge(name string, was, is *result) (bad []error) {
-	if is.Specs == 0 {
-		bad = append(bad, fmt.Errorf("%s: no test ran", name))
-	}
-	if is.caches == 0 {
-		bad = append(bad, fmt.Errorf("%s: no test made a cache", name))
-	}
-	for _, f := range is.Failed {
-		if was == nil || !slices.ContainsFunc(was.Failed, func(g string) bool { return title(g) == title(f) }) {
-			bad = append(bad, fmt.Errorf("%s, packed cache: %s", name, f))
-		}
-	}
-	if was == nil {
-		return bad
-	}
-	for _, f := range was.Failed {
-		progress("%s, default cache: %s", name, f)
-	}
-	if is.Passed < was.Passed && len(is.Failed) <= len(was.Failed) {
-		bad = append(bad, fmt.Errorf("%s: %d tests passed over the default cache, %d over the packed one", name, was.Passed, is.Passed))
-	}
-	return bad
-}
-
-// title is the name of a failed test.
-func title(failure string) string { return strings.SplitN(failure, "\n", 2)[0] }
 
 // copy copies the module of an operator, and changes its line.
 func (o operator) copy(ctx context.Context, dir string) error {

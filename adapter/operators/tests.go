@@ -13,6 +13,7 @@ import (
 // tests are the compiled tests of a package of an operator.
 type tests struct {
 	operator
+	comparison
 	name, dir, binary string
 	ginkgo            bool
 	bound             time.Duration
@@ -46,10 +47,13 @@ func (t *tests) build(ctx context.Context) error {
 	return nil
 }
 
-// run runs the tests on a control plane of their own.
-func (t *tests) run(ctx context.Context, packed bool) (*result, error) {
+// run runs the tests on a server of their own: the first run, or the second of the comparison.
+func (t *tests) run(ctx context.Context, second bool) (*result, error) {
 	run := suites.Run{Dir: t.dir, Binary: "./" + testBinary, Name: "default", Ginkgo: t.ginkgo, Bound: t.bound, Plane: t.binary}
-	if packed {
+	switch {
+	case second && t.memory:
+		run.Name, run.Plane, run.Memory = "memory", "", true
+	case second:
 		run.Name, run.Env = "packed", []string{"FLYBALL_CACHE=1"}
 	}
 	r, err := run.Do(ctx)

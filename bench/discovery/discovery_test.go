@@ -15,14 +15,14 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/manifest"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // Both agree on a real control plane, with custom resources in several versions.
 func TestSameOfControlPlane(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
 	crds := []manifest.Object{
 		definition("discovery.test", "Widget", "widgets", "Namespaced", "v1", "v2beta1"),

@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { planetest.Main(m) }
 
-// A real cluster is recorded, page by page and without its secrets, and replayed to all contenders.
+// A real cluster is recorded, page by page and without its secrets, and replayed to all contenders. The server in
+// memory would not do: it has no APIServices.
 func TestRecord(t *testing.T) {
 	p := planetest.Shared(t)
 	ns := planetest.Namespace(t, p)

@@ -49,6 +49,7 @@ var goals = []goal{
 	{name: caseCreatePods8, beside: realOne, times: 20},
 	{name: caseCreateOther, beside: realOne, times: 20},
 	{name: caseWatch, beside: realOne, times: 20},
+	{name: caseHistory, beside: realOne, times: 20},
 	{name: caseList, beside: realOne, times: 5},
 	{name: caseGet, beside: fakes, times: 1},
 	{name: caseUpdate, beside: fakes, times: 1},

@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// fanOut returns how many events a second reach watchers, all of them together, when one client updates an object
-// as fast as it can. The watchers read the events, and decode nothing: what is measured is the server.
-func fanOut(ctx context.Context, c *contender, o options) (float64, error) {
+// fanOut returns how many events a second reach watchers, all of them together: when one client updates an object as
+// fast as it can, and when the changes have been made before the watchers ask for them. The watchers read the events,
+// and decode nothing: what is measured is the server.
+func fanOut(ctx context.Context, c *contender, o options) (present, past float64, err error) {
 	rt, url, err := c.transport()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	const changes = 200
 	ctx, stop := context.WithCancel(ctx)
@@ -25,16 +26,20 @@ func fanOut(ctx context.Context, c *contender, o options) (float64, error) {
 	errs := make([]error, o.watchers)
 	m := configMap("watched", "first")
 	if err := c.client.Create(ctx, m); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	ready.Add(o.watchers)
-	for i := range o.watchers {
-		ended.Go(func() {
-			began := sync.OnceFunc(ready.Done)
-			defer began()
-			errs[i] = watch(ctx, rt, fmt.Sprintf("%s/api/v1/namespaces/default/configmaps?watch=true&fieldSelector=metadata.name=watched&resourceVersion=%s", url, m.ResourceVersion), changes, began)
-		})
+	from := fmt.Sprintf("%s/api/v1/namespaces/default/configmaps?watch=true&fieldSelector=metadata.name=watched&resourceVersion=%s", url, m.ResourceVersion)
+	start := func() {
+		ready.Add(o.watchers)
+		for i := range o.watchers {
+			ended.Go(func() {
+				began := sync.OnceFunc(ready.Done)
+				defer began()
+				errs[i] = errors.Join(errs[i], watch(ctx, rt, from, changes, began))
+			})
+		}
 	}
+	start()
 	ready.Wait()
 	begin := time.Now()
 	var writes []error
@@ -43,8 +48,12 @@ func fanOut(ctx context.Context, c *contender, o options) (float64, error) {
 		writes = append(writes, c.client.Update(ctx, m))
 	}
 	ended.Wait()
-	took := time.Since(begin)
-	return float64(o.watchers*changes) / took.Seconds(), errors.Join(append(errs, writes...)...)
+	present = float64(o.watchers*changes) / time.Since(begin).Seconds()
+	begin = time.Now()
+	start()
+	ended.Wait()
+	past = float64(o.watchers*changes) / time.Since(begin).Seconds()
+	return present, past, errors.Join(append(errs, writes...)...)
 }
 
 // watch reads so many events of a watch. It calls began when the server has answered.

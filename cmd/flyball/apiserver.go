@@ -34,45 +34,51 @@ func newAPIServer() *cobra.Command {
 		Use:   "apiserver",
 		Short: "Run an API server in memory on this machine",
 		Long: `Run an API server in memory in the foreground. Defaults, validation, patches and
-apply are those of Kubernetes; there is no etcd. Small controllers play those of
-a cluster, its scheduler and its kubelets. No container ever runs. It speaks plain
-HTTP on the loopback address, and everybody on this machine is its administrator.
-With --rbac it is as a real one instead: HTTPS, users with certificates or tokens,
-and roles that say what they may do. Its kubeconfig is that of an administrator.
+apply are those of Kubernetes; there is no etcd. Small controllers, a scheduler
+and kubelets make Pods and take them to Running. No container ever runs.
 
-Its state is gone when it stops, unless --state names a file for it: YAML that can
-be read and edited. The server goes on from that file, saves it every 30 seconds if
-something has changed, and when it stops. --from begins with such a file, or with a
-recorded cluster (bench/record), and leaves that as it is.
+It listens on the loopback address. By default it speaks plain HTTP, and everybody
+on this machine is an administrator. With --tls it speaks HTTPS to users with a
+certificate or a token. With --rbac these users may also do only what roles allow.
+The kubeconfig of --kubeconfig-out is always that of an administrator.
 
-When it is ready it prints one line on standard output:
+The state is gone when the server stops, unless --state names a file for it. That
+is YAML, which can be read and edited. The server starts from the file, and saves
+it when it stops, and every 30 seconds if something has changed. --from starts from
+such a file, or from a recorded cluster (bench/record), and never writes it.
+
+When the server is ready it prints one line on standard output (https with --tls
+and --rbac):
 
     ready: http://127.0.0.1:PORT
 
-With --tls and --rbac it is https. It runs until SIGINT, SIGTERM or SIGHUP, and removes the kubeconfig that it has written.
+It runs until SIGINT, SIGTERM or SIGHUP, and then removes the kubeconfig.
 
 On first use the rules of Kubernetes are built, in 3 to 5 minutes on two cores;
-afterwards it starts in less than a second. Set ` + plane.RulesEnv + `
-to use a program built elsewhere.`,
+afterwards the server starts in less than a second. ` + plane.RulesEnv + `=FILE names
+a program that is built already.`,
 		Example: `  flyball apiserver --kubeconfig-out /tmp/kubeconfig
   kubectl --kubeconfig /tmp/kubeconfig get namespaces
 
   # with the custom resources of a project
   flyball apiserver --crds config/crd
 
-  # as one of the users that roles are for
+  # with roles, asked as another user
   flyball apiserver --rbac --kubeconfig-out /tmp/kubeconfig
   kubectl --kubeconfig /tmp/kubeconfig auth can-i list pods --as eve
 
-  # go on tomorrow
+  # keep the state, and start from it the next time
   flyball apiserver --state cluster.yaml
 
-  # as a bare API server, and with all controllers but one
+  # without controllers; with all but one
   flyball apiserver --controllers=
   flyball apiserver --controllers='*,-scheduler'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			plane := controlplaneFlags{port: f.port, kubeconfigOut: f.kubeconfigOut}
 			_, unknown := control.Choose(all.Controllers, f.controllers)
+			if unknown != nil {
+				unknown = fmt.Errorf("--controllers: %w", unknown)
+			}
 			_, unusable := stateFile(f.state).check()
 			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, unusable)
 		},
@@ -83,13 +89,13 @@ to use a program built elsewhere.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.kubeconfigOut, "kubeconfig-out", "", "write a kubeconfig to this `FILE` before the ready line")
 	fs.IntVar(&f.port, "port", 0, "`PORT` on 127.0.0.1 (0 = any free one)")
-	fs.StringVar(&f.crds, "crds", "", "define the custom resources of this `DIR` or file")
+	fs.StringVar(&f.crds, "crds", "", "create the custom resource definitions in this `DIR` or file")
 	fs.BoolVar(&f.buildOnly, "build-only", false, "only build the rules of Kubernetes, if that is not done yet and "+plane.RulesEnv+" names none")
-	fs.StringVar(&f.state, "state", "", "go on from the state in this `FILE`, if there is one, and save it there")
-	fs.StringVar(&f.from, "from", "", "begin with the state or recorded cluster in this `FILE`, unless --state has one")
-	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` with commas, * for all, -NAME for all but it")
+	fs.StringVar(&f.state, "state", "", "start from the state in this `FILE`, if it exists, and save the state there")
+	fs.StringVar(&f.from, "from", "", "start from the state or recorded cluster in this `FILE`, unless that of --state exists")
+	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` separated by commas; * is all, -NAME leaves one out")
 	fs.BoolVar(&f.tls, "tls", false, "serve HTTPS and HTTP/2, to clients with a certificate or a token")
-	fs.BoolVar(&f.rbac, "rbac", false, "let users do only what roles allow, as a real server does; implies --tls")
+	fs.BoolVar(&f.rbac, "rbac", false, "let users do only what their roles allow, as a real server does; implies --tls")
 	return cmd
 }
 

@@ -56,14 +56,7 @@ func (s *said) Write(b []byte) (int, error) {
 
 func startDemo(t *testing.T, args ...string) *demoProcess {
 	t.Helper()
-	binary, err := plane.Build(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := plane.BuildRules(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary, rules := servers(t)
 	name, err := exec.LookPath("flyball") // this program; see TestMain
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +106,13 @@ func (d *demoProcess) nothingLeft(t *testing.T) {
 func TestDemoOnce(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--real"}} {
-		t.Run(strings.Join(args, ""), func(t *testing.T) { t.Parallel(); once(t, args...) })
+		t.Run(strings.Join(args, ""), func(t *testing.T) {
+			if args != nil {
+				livetest.NeedReal(t)
+			}
+			t.Parallel()
+			once(t, args...)
+		})
 	}
 }
 
@@ -167,6 +166,7 @@ func TestDemoInterrupted(t *testing.T) {
 		}
 	})
 	t.Run("of a real control plane", func(t *testing.T) {
+		livetest.NeedReal(t)
 		d := startDemo(t, "--real")
 		await(t, d.out, "visitor-02")
 		d.interrupt(t)

@@ -10,11 +10,13 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 // "go run" forwards no SIGTERM; nevertheless nothing may be left of its program.
 func TestEndsWithGoRun(t *testing.T) {
+	livetest.NeedReal(t)
 	t.Parallel()
 	binary, err := plane.Build(t.Context(), os.Stderr)
 	if err != nil {

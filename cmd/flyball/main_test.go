@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -108,16 +109,10 @@ func TestExitStatus(t *testing.T) {
 func TestScript(t *testing.T) {
 	t.Parallel()
 	path := scriptEnv(t)
-	binary, err := plane.Build(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := plane.BuildRules(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary, rules := servers(t)
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir:       filepath.Join("testdata", "script"),
+		Condition: condition,
 		Setup: func(env *testscript.Env) error {
 			path(env)
 			env.Setenv(plane.BinaryEnv, binary)
@@ -146,8 +141,12 @@ type background struct {
 type backgroundKey struct{}
 
 // up ARG... runs "flyball controlplane ARG..." in the background, waits for its ready line and sets
-// $URL from it.
+// $URL from it. If tests that need a real control plane are left out, it does as serve does.
 func up(ts *testscript.TestScript, neg bool, args []string) {
+	if livetest.NoReal() {
+		serve(ts, neg, args)
+		return
+	}
 	startIn(ts, append([]string{"controlplane"}, args...))
 }
 

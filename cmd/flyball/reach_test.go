@@ -21,6 +21,7 @@ import (
 // ownPlane starts a control plane for one test, and an administrator's client.
 func ownPlane(t *testing.T) (*plane.Plane, *client.Live) {
 	t.Helper()
+	livetest.NeedReal(t)
 	pl, err := plane.Start(t.Context(), plane.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -30,14 +29,7 @@ func TestScaffold(t *testing.T) {
 }
 
 func scaffoldScripts(t *testing.T, dir string) {
-	binary, err := plane.Build(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := plane.BuildRules(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary, rules := servers(t)
 	path := scriptEnv(t)
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOFLAGS").Output()
 	if err != nil {
@@ -55,12 +47,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.FromSlash(dir),
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") != "",
-		Condition: func(cond string) (bool, error) {
-			if cond != "long" {
-				return false, fmt.Errorf("unknown condition %q", cond)
-			}
-			return os.Getenv("FLYBALL_LONG") != "", nil
-		},
+		Condition:     condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(plane.BinaryEnv, binary)
 			env.Setenv(plane.RulesEnv, rules)

@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// stateFile is the file that "flyball apiserver" keeps its state in; "" if it keeps none.
+// stateFile is the name of the file in which "flyball apiserver" keeps its state; "" if it keeps none.
 type stateFile string
 
 var (
@@ -23,8 +23,8 @@ var (
 	errFolder    = errors.New("is a directory")
 )
 
-// check finds what would keep the state from being written at the end. exists says that there is one to go on
-// from.
+// check returns an error if the state could not be written at the end. exists reports whether there is a state to
+// start from.
 func (f stateFile) check() (exists bool, err error) {
 	if f == "" {
 		return false, nil
@@ -45,6 +45,9 @@ func (f stateFile) check() (exists bool, err error) {
 		if recorded, err := isRecording(string(f)); err != nil || recorded {
 			return true, errors.Join(err, errRecording)
 		}
+	}
+	if _, err := os.Stat(filepath.Dir(string(f))); err != nil {
+		return exists, err
 	}
 	tmp, err := f.temporary()
 	if err != nil {
@@ -72,7 +75,7 @@ func (f stateFile) temporary() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(string(f)), "."+filepath.Base(string(f))+"-")
 }
 
-// save puts what write writes in the place of the file, in one step. If that fails, the file stays as it was.
+// save replaces the file, in one step, by one with the text that write writes. After an error the file is as it was.
 func (f stateFile) save(write func(io.Writer) error) error {
 	tmp, err := f.temporary()
 	if err != nil {
@@ -95,8 +98,8 @@ func (f stateFile) save(write func(io.Writer) error) error {
 // saveEvery is the time between two saves of a server that runs.
 const saveEvery = 30 * time.Second
 
-// whileRunning saves the state of a server now and then, if that has changed, until ctx ends. What fails is told on
-// errOut: a later save may do.
+// whileRunning saves the state of a server every 30 seconds, if that has changed, until ctx ends. An error is written
+// to errOut: a later save may work.
 func (f stateFile) whileRunning(ctx context.Context, s *apiserver.Server, errOut io.Writer) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()

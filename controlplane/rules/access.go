@@ -22,7 +22,8 @@ import (
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// access decides by the roles of the call in the context, or allows everything if the call does not ask for that.
+// access is an authorizer. It decides by the roles of the call in the context if the call has RBAC set, and allows
+// everything otherwise.
 type access struct {
 	all interface {
 		authorizer.Authorizer
@@ -37,7 +38,7 @@ var (
 	_ authorizer.RuleResolver = access{}
 )
 
-// mayDo is the authorizer of all handlers, and grants shows them what users hold.
+// mayDo is the authorizer of all handlers. grants resolves the rules of a user, for the checks against escalation.
 var (
 	mayDo  = newAccess()
 	grants = rbacvalidation.NewDefaultRuleResolver(stored, stored, stored, stored)
@@ -66,9 +67,10 @@ func (a access) RulesFor(ctx context.Context, u user.Info, namespace string) ([]
 	return a.all.RulesFor(ctx, u, namespace)
 }
 
-// roles are the roles and bindings of the call in the context.
+// roles reads the roles and bindings of the call in the context.
 type roles struct {
-	// asRequest is whether one that is missing is named like the resource of the request, as by the real registry.
+	// asRequest makes a NotFound name the resource of the request, as the real registry does, and not that of the
+	// missing role.
 	asRequest bool
 }
 
@@ -112,16 +114,16 @@ func roleObjects[T any](ctx context.Context, prefix string) ([]*T, error) {
 	return out, nil
 }
 
-// known are objects that were decoded before, by their text. They are read only.
+// known remembers decoded objects by their text. Nobody changes them.
 var known struct {
 	sync.Mutex
 	objects map[string]any
 }
 
-// maxKnown bounds them.
+// maxKnown bounds the objects in known.
 const maxKnown = 4096
 
-// decoded returns the object of a text in the version of its storage.
+// decoded returns the object of a stored text. Callers share it and must not change it.
 func decoded[T any](text json.RawMessage) (*T, error) {
 	known.Lock()
 	defer known.Unlock()
@@ -139,12 +141,13 @@ func decoded[T any](text json.RawMessage) (*T, error) {
 	return o, nil
 }
 
-// userOf returns who makes a request.
+// userOf returns the user of a request.
 func userOf(req *Request) *user.DefaultInfo {
 	return &user.DefaultInfo{Name: req.User, UID: req.UserUID, Groups: req.Groups, Extra: req.Extra}
 }
 
-// impersonate answers who a request is made as, or why that is not allowed. It makes no request.
+// impersonate answers a request that has impersonation headers: by the user that it is made as, or by the error of
+// the real filter. It does not make the request.
 func (a *api) impersonate(w http.ResponseWriter, r *http.Request, c *call) error {
 	info, err := a.infos.NewRequestInfo(r)
 	if err != nil {

@@ -38,8 +38,8 @@ import (
 // admissionChain is admission as the real server has it by default.
 type admissionChain admission.Interface
 
-// newAdmission returns the plugins in the order of the real server. Those that read more than the request, and
-// have the context of it, are written here.
+// newAdmission returns the plugins in the order of the real server. A few are written in this package: they read
+// objects of the call by the context, or replace what chance decides.
 func newAdmission(a *api) (admissionChain, error) {
 	known := admission.NewPlugins()
 	order := []string{}
@@ -50,10 +50,10 @@ func newAdmission(a *api) (admissionChain, error) {
 		order = append(order, name)
 	}
 	listed := func(name string, register func(*admission.Plugins)) {
-		plugin, err := seat(name, register)
+		plugin, err := newLockedPlugin(name, register)
 		use(name, plugin, err)
 	}
-	taint, err := seat(nodetaint.PluginName, nodetaint.Register)
+	taint, err := newLockedPlugin(nodetaint.PluginName, nodetaint.Register)
 	accounts, failed := newAccounts()
 	sums, wrong := newQuotas(a)
 
@@ -61,7 +61,7 @@ func newAdmission(a *api) (admissionChain, error) {
 	use("NamespaceLifecycle", namespaces{}, nil)
 	listed(limitranger.PluginName, limitranger.Register)
 	use(serviceaccount.PluginName, accounts, failed)
-	use(nodetaint.PluginName, when{taint, false}, err) // a controller would take the taint away
+	use(nodetaint.PluginName, ifControllers{taint, false}, err) // a controller would take the taint away
 	listed(podsecurity.PluginName, podsecurity.Register)
 	use("Priority", priorities{}, nil)
 	listed(defaulttolerationseconds.PluginName, defaulttolerationseconds.Register)
@@ -88,7 +88,7 @@ type noConfig struct{}
 
 func (noConfig) ConfigFor(string) (io.Reader, error) { return nil, nil }
 
-// gates shows plugins the feature gates.
+// gates gives plugins the feature gates.
 type gates struct{}
 
 func (gates) Initialize(plugin admission.Interface) {
@@ -105,7 +105,7 @@ const (
 	priorityClassKeys = "/scheduling.k8s.io/priorityclasses/"
 )
 
-// namespaces keeps objects out of namespaces that do not exist or come to their end.
+// namespaces refuses objects in namespaces that do not exist, and new objects in namespaces that are being deleted.
 type namespaces struct{}
 
 func (namespaces) Handles(op admission.Operation) bool { return op != admission.Connect }
@@ -165,19 +165,19 @@ func (names) Admit(ctx context.Context, a admission.Attributes, _ admission.Obje
 	return nil
 }
 
-// uids remembers the uids that the handlers choose.
+// uids notes the uid that the handlers have chosen for a new object. See [call.replaceUID].
 type uids struct{}
 
 func (uids) Handles(op admission.Operation) bool { return op == admission.Create }
 
 func (uids) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if o, err := meta.Accessor(a.GetObject()); err == nil && a.GetSubresource() == "" {
-		callFrom(ctx).seen.uid = o.GetUID()
+		callFrom(ctx).chosenUID = o.GetUID()
 	}
 	return nil
 }
 
-// priorities turns the name of a Pod's priority class into its priority.
+// priorities callLock the name of a Pod's priority class into its priority.
 type priorities struct{}
 
 func (priorities) Handles(op admission.Operation) bool {
@@ -218,7 +218,7 @@ func (p priorities) Admit(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// class returns the class of a name. No name means the default class, or one without name and priority.
+// class returns the priority class with a name. For "" it is the default class, or the zero class if there is none.
 func (priorities) class(ctx context.Context, a admission.Attributes, name string) (*schedulingv1.PriorityClass, error) {
 	best := &schedulingv1.PriorityClass{}
 	if name != "" {

@@ -34,6 +34,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
+	kubernetesroutes "k8s.io/kubernetes/pkg/routes"
+	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
 // maxBody is the limit of the real server, 3 MB.
@@ -44,8 +46,8 @@ type api struct {
 	container *restful.Container
 	infos     *request.RequestInfoFactory
 	services  allocations
-	evictions turns
-	tokens    turns // of reviews of tokens
+	evictions callLock
+	tokens    callLock // of questions about tokens
 	custom    *customResources
 	groups    []builtin
 	// schemas serves the OpenAPI documents of the built-in groups. They are made when somebody asks for one.
@@ -53,14 +55,14 @@ type api struct {
 	builtin map[string]bool // the names of the groups; that of the core group is "core"
 }
 
-// builtin is one version of a group, with what discovery says of it.
+// builtin is one version of a built-in group, and its resources in discovery.
 type builtin struct {
 	group     group
 	version   groupVersion
 	resources []apidiscoveryv2.APIResourceDiscovery
 }
 
-// requestTimeout and watchTimeout are those of handlers, which nobody waits for here.
+// requestTimeout and watchTimeout bound the real handlers. Here these end long before: a watch is empty.
 const (
 	requestTimeout = time.Minute
 	watchTimeout   = 30 * time.Minute
@@ -101,6 +103,7 @@ func newAPI() (*api, error) {
 		}
 	}
 	d.serve(a.container)
+	kubernetesroutes.NewOpenIDMetadataServer(issuerMetadata{&a.tokens}).Install(a.container)
 	a.schemas = sync.OnceValue(func() http.Handler {
 		m := mux.NewPathRecorderMux("openapi")
 		routes.OpenAPI{V3Config: openAPI()}.InstallV3(a.container, m)
@@ -165,7 +168,7 @@ func (a *api) answer(req *Request) *Answer {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	body := c.hooks.settle(w.body.Bytes())
+	body := c.hooks.replaceUIDs(w.body.Bytes())
 	if w.code == http.StatusUnprocessableEntity {
 		body = inOrder(body, w.header.Get("Content-Type"), !a.builtin[groupOf(r.URL.Path)])
 	}
@@ -176,23 +179,23 @@ func (a *api) answer(req *Request) *Answer {
 		body = withRealKeys(body)
 	}
 	if len(c.writes) == 0 { // a dry run
-		body = c.settleUID(body)
+		body = c.replaceUID(body)
 		if w.header.Get("Content-Type") == runtime.ContentTypeProtobuf && r.Method != http.MethodGet {
-			body = c.settleSeconds(body)
+			body = c.replaceSeconds(body)
 		}
 		if w.header.Get("Content-Type") == runtime.ContentTypeJSON && r.Method != http.MethodGet {
 			var known []byte
 			for _, o := range c.req.Objects {
 				known = append(known, o...)
 			}
-			body = c.settleTimes(body, known)
+			body = c.replaceTimes(body, known)
 		}
 	}
-	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts, Header: w.more(),
-		Body: body, Writes: c.writes, Missing: c.asked(), List: c.list, User: c.as, Calls: c.hooks.asked}
+	return &Answer{Code: max(w.code, http.StatusOK), ContentType: w.header.Get("Content-Type"), RetryAfter: w.header.Get("Retry-After"), Warnings: warnings.texts, Header: w.otherHeader(),
+		Body: body, Writes: c.writes, Missing: c.missingKeys(), List: c.list, Fields: c.fields, User: c.as, Calls: c.hooks.missing}
 }
 
-// groupOf returns the API group of a path, as in keys.
+// groupOf returns the API group of a path in the form of keys: that of the core group is "core".
 func groupOf(path string) string {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if len(parts) < 2 || parts[0] != "apis" {
@@ -226,7 +229,13 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	if c.restores() {
 		return nil
 	}
-	return a.define(c)
+	if err := a.define(c); err != nil {
+		return err
+	}
+	if err := a.register(c); err != nil {
+		return err
+	}
+	return a.dangle(c)
 }
 
 // dispatch runs the handler of a resource or a document.
@@ -236,13 +245,13 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, who user
 		return err
 	}
 	if info.Resource == "services" {
-		defer a.services.begin(c)()
+		defer a.services.acquire(c)()
 	}
-	if info.Resource == "tokenreviews" {
-		defer a.tokens.begin(c)()
+	if info.Resource == "tokenreviews" || info.Path == serviceaccount.OpenIDConfigPath || info.Path == serviceaccount.JWKSPath {
+		defer a.tokens.acquire(c)()
 	}
 	if info.Subresource == "eviction" {
-		defer a.evictions.begin(c)()
+		defer a.evictions.acquire(c)()
 	}
 	if text := r.URL.Query().Get("timeout"); text != "" && info.Verb != "watch" {
 		if _, err := time.ParseDuration(text); err != nil {
@@ -304,7 +313,7 @@ func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 	return http.HandlerFunc(a.container.Dispatch), nil // that of ServeHTTP redirects paths that are not clean
 }
 
-// serves reports whether a path belongs to the API. Errors about others are no objects.
+// serves reports whether a path belongs to the API. For other paths errors are plain text and no Status.
 func (a *api) serves(path string) bool {
 	for _, ws := range a.container.RegisteredWebServices() {
 		rest, ok := strings.CutPrefix(path, ws.RootPath())
@@ -353,8 +362,8 @@ func (r *response) Flush() {}
 
 func (r *response) CloseNotify() <-chan bool { return nil }
 
-// more returns the headers that are not fields of an [Answer]; nil if there are none.
-func (r *response) more() map[string]string {
+// otherHeader returns the headers that are not fields of an [Answer]; nil if there are none.
+func (r *response) otherHeader() map[string]string {
 	var out map[string]string
 	for name, values := range r.header {
 		switch name {
@@ -374,11 +383,11 @@ func (r *response) Write(b []byte) (int, error) {
 	return r.body.Write(b)
 }
 
-// documents are the discovery documents, of both forms, and the version.
+// documents are the discovery documents, aggregated and not, and /version.
 type documents struct {
 	core, named aggregated.ResourceManager
 	groups      []listedGroup
-	// custom are the resources of versions that definitions define.
+	// custom has the resources of each version of a group of custom resources.
 	custom map[schema.GroupVersion][]metav1.APIResource
 	// schemas serves the OpenAPI documents of custom resources.
 	schemas func() (http.Handler, error)
@@ -412,11 +421,7 @@ func (d *documents) add(g group, v groupVersion, resources []apidiscoveryv2.APIR
 // serveRoot adds the document of all groups.
 func (d *documents) serveRoot(container *restful.Container) {
 	d.ready()
-	root := discovery.NewRootAPIsHandler(addresses, legacyscheme.Codecs)
-	for _, g := range d.groups {
-		root.AddGroup(g.APIGroup)
-	}
-	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(root, d.named, d.named).GenerateWebService("/apis", metav1.APIGroupList{}))
+	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(http.HandlerFunc(d.list), d.named, d.named).GenerateWebService("/apis", metav1.APIGroupList{}))
 }
 
 // ready puts the groups in their order.
@@ -426,7 +431,7 @@ func (d *documents) ready() {
 	})
 }
 
-// handler returns the handler of a path, if the document there depends on definitions.
+// handler returns the handler of a path if its document depends on definitions of custom resources, else nil.
 func (d *documents) handler(path string) http.Handler {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch len(parts) {
@@ -454,9 +459,5 @@ func (d *documents) serve(container *restful.Container) {
 	for _, g := range d.groups {
 		container.Add(discovery.NewAPIGroupHandler(legacyscheme.Codecs, g.APIGroup).WebService())
 	}
-	ws := new(restful.WebService).Path("/version").Produces(restful.MIME_JSON)
-	ws.Route(ws.GET("/").To(func(req *restful.Request, resp *restful.Response) {
-		responsewriters.WriteRawJSON(http.StatusOK, *compatibility.DefaultBuildEffectiveVersion().Info(), resp.ResponseWriter)
-	}))
-	container.Add(ws)
+	routes.Version{Version: compatibility.DefaultBuildEffectiveVersion().Info()}.Install(container)
 }

@@ -6,11 +6,30 @@ import (
 	"net/http"
 	"slices"
 
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
-// bootstrap creates the roles and bindings that every cluster has, in the order of the real server.
+// bootstrap creates what every cluster has and what does not depend on it: the APIServices of the built-in versions,
+// priority levels, flow schemas, and with RBAC the roles and bindings.
 func (a *api) bootstrap(c *call) error {
+	for _, b := range a.groups {
+		spec := apiregistration.APIServiceSpec{Group: b.group.name, Version: b.version.name, GroupPriorityMinimum: int32(b.group.priority), VersionPriority: int32(b.version.priority)}
+		if b.group.name == registrationGroup { // the aggregator serves it itself
+			continue
+		}
+		if err := a.createAPIService(c, atStart, spec); err != nil {
+			return err
+		}
+	}
+	if err := a.beginFlows(c); err != nil || !c.req.RBAC {
+		return err
+	}
+	return a.beginRoles(c)
+}
+
+// beginRoles creates the roles and bindings, in the order of the real server.
+func (a *api) beginRoles(c *call) error {
 	const root = "/apis/" + rbacGroup + "/v1/"
 	create := func(kind, path string, o any) error {
 		body, err := json.Marshal(o)

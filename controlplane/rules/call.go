@@ -19,7 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// call is the state of one request: the objects it was given, and what it changes.
+// call is the state of one request: the objects that came with it, and its writes. Its methods are safe for
+// concurrent use.
 type call struct {
 	mu      sync.Mutex
 	req     *Request
@@ -28,14 +29,16 @@ type call struct {
 	missing map[string]bool
 	writes  []Write
 	list    *List
-	as      *User // who the request is made as, if it impersonates
-	// seen is what the real handlers chose for an object that is created.
-	seen struct{ uid types.UID }
-	// began is when the call did, by the clock that the handlers look at.
+	fields  []map[string]string // of the items of a list
+	as      *User               // the user that the request impersonates
+	// chosenUID is the uid that the real handlers have chosen for a new object. Answers have uid instead.
+	chosenUID types.UID
+	uid       string
+	// began is the start of the call by the clock of the process, which the real handlers read.
 	began time.Time
 	hooks hookCalls
-	// plugins are those of the configurations of the call, by the prefix of their keys.
-	plugins map[string]*seated
+	// plugins has the plugin for each sort of configuration, by the prefix of their keys. See [call.plugin].
+	plugins map[string]*lockedPlugin
 }
 
 type callKey struct{}
@@ -43,7 +46,7 @@ type callKey struct{}
 func callFrom(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 func newCall(req *Request) *call {
-	c := &call{req: req, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now(), plugins: map[string]*seated{}}
+	c := &call{req: req, uid: req.UID, version: req.Version, objects: maps.Clone(req.Objects), missing: map[string]bool{}, began: time.Now(), plugins: map[string]*lockedPlugin{}}
 	c.hooks.known, c.hooks.uids = map[string]Response{}, map[string]string{}
 	for _, r := range req.Responses {
 		c.hooks.known[r.Key] = r
@@ -51,7 +54,7 @@ func newCall(req *Request) *call {
 	return c
 }
 
-// get returns the object of a key, nil if there is none.
+// get returns the object with a key; nil if there is none. A key that the request lacks counts as missing.
 func (c *call) get(key string) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,8 +68,8 @@ func (c *call) get(key string) json.RawMessage {
 	return o
 }
 
-// under returns the objects whose keys begin with prefix, in the order of the keys. The prefix counts as a
-// key that was looked up: the request has all of them if it has an entry for the prefix, or for a part of it.
+// under returns the objects whose keys begin with prefix, sorted by key. The request has all of them if it has an
+// entry for the prefix or for a folder above it. Otherwise the prefix counts as a missing key.
 func (c *call) under(prefix string) []json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +101,8 @@ func (c *call) hasAll(prefix string) bool {
 	return false
 }
 
-// plugin returns the plugin of the objects under a prefix, which is made once in a call.
-func (c *call) plugin(prefix string, of func([]json.RawMessage) (*seated, error)) (*seated, error) {
+// plugin returns the plugin for the configurations under a prefix. It calls of once for each prefix.
+func (c *call) plugin(prefix string, of func([]json.RawMessage) (*lockedPlugin, error)) (*lockedPlugin, error) {
 	c.mu.Lock()
 	p, ok := c.plugins[prefix]
 	c.mu.Unlock()
@@ -142,19 +145,19 @@ func (c *call) now() metav1.Time {
 	return metav1.NewTime(time.Unix(0, c.req.Now).UTC().Truncate(time.Second))
 }
 
-// asked returns the keys that were missing, in order.
-func (c *call) asked() []string { return slices.Sorted(maps.Keys(c.missing)) }
+// missingKeys returns the keys that were looked up and that the request lacks, sorted.
+func (c *call) missingKeys() []string { return slices.Sorted(maps.Keys(c.missing)) }
 
-// settle replaces what the handlers took from the clock by the time of the request. old is nil for an
-// object that is created.
-func (c *call) settle(obj, old runtime.Object) error {
+// setTimes replaces the times that the handlers took from the clock by the time of the request. old is nil for a
+// new object.
+func (c *call) setTimes(obj, old runtime.Object) error {
 	o, err := meta.Accessor(obj)
 	if err != nil {
 		return err
 	}
 	var before []metav1.ManagedFieldsEntry
 	if old == nil {
-		c.seen.uid = o.GetUID()
+		c.chosenUID = o.GetUID()
 		o.SetCreationTimestamp(c.now())
 	} else {
 		was, err := meta.Accessor(old)
@@ -162,7 +165,7 @@ func (c *call) settle(obj, old runtime.Object) error {
 			return err
 		}
 		before = was.GetManagedFields()
-		c.settleDeletion(o, was)
+		c.setDeletionTime(o, was)
 	}
 	now := c.now()
 	fields := o.GetManagedFields()
@@ -175,14 +178,14 @@ func (c *call) settle(obj, old runtime.Object) error {
 	return nil
 }
 
-// sameEntry reports whether two entries are of one manager and one time.
+// sameEntry reports whether two entries have the same manager, operation, version, subresource and time.
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource && a.Time.Equal(b.Time)
 }
 
-// settleDeletion sets the deletion timestamp that the handlers computed with the clock. A grace period
-// that is shortened counts from when the deletion was asked for, and ends now at the earliest.
-func (c *call) settleDeletion(o, was metav1.Object) {
+// setDeletionTime computes a new deletion timestamp from the time of the request. A shortened grace period counts
+// from the first request for the deletion, and ends now at the earliest.
+func (c *call) setDeletionTime(o, was metav1.Object) {
 	at, before := o.GetDeletionTimestamp(), was.GetDeletionTimestamp()
 	if at == nil || at.Equal(before) {
 		return
@@ -206,21 +209,21 @@ func seconds(s *int64) time.Duration {
 	return time.Duration(*s) * time.Second
 }
 
-// settleUID puts the uid of the request in the place of the one that the handlers chose. Some strategies copy
-// it, into labels for instance.
-func (c *call) settleUID(text []byte) []byte {
-	if c.seen.uid == "" || c.req.UID == "" {
+// replaceUID replaces the uid that the handlers have chosen by that of the call, everywhere in a text. Some
+// strategies copy the uid into labels, for instance.
+func (c *call) replaceUID(text []byte) []byte {
+	if c.chosenUID == "" || c.uid == "" {
 		return text
 	}
-	return bytes.ReplaceAll(text, []byte(c.seen.uid), []byte(c.req.UID))
+	return bytes.ReplaceAll(text, []byte(c.chosenUID), []byte(c.uid))
 }
 
 // timestamp matches the times that strategies take from the clock.
 var timestamp = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"`)
 
-// settleTimes puts the time of the request in the place of times that are new in an object, that the request
-// does not have, and that lie within the call. Some strategies note when they changed something.
-func (c *call) settleTimes(text, old []byte) []byte {
+// replaceTimes replaces the times that strategies have taken from the clock by the time of the request. Those are
+// the times within the call that stand neither in old nor in the body of the request.
+func (c *call) replaceTimes(text, old []byte) []byte {
 	return timestamp.ReplaceAllFunc(text, func(quoted []byte) []byte {
 		at, err := time.Parse(time.RFC3339, string(quoted[1:len(quoted)-1]))
 		bare := quoted[1 : len(quoted)-1]
@@ -231,8 +234,9 @@ func (c *call) settleTimes(text, old []byte) []byte {
 	})
 }
 
-// settleSeconds does to protobuf what settleTimes does to text. A time has its seconds in field 1.
-func (c *call) settleSeconds(body []byte) []byte {
+// replaceSeconds is replaceTimes for protobuf, where field 1 of a time has its seconds. All objects of the request
+// are old.
+func (c *call) replaceSeconds(body []byte) []byte {
 	field := func(at time.Time) []byte { return binary.AppendUvarint([]byte{1 << 3}, uint64(at.Unix())) }
 	own := field(c.now().Time)
 	for at := c.began.Truncate(time.Second); !at.After(time.Now()); at = at.Add(time.Second) {

@@ -37,12 +37,12 @@ const customPriority = 1000
 
 type definition = apiextensions.CustomResourceDefinition
 
-// customResources are the handlers of custom resources. There is one for each content of a definition, and
-// servers whose definitions are equal share it: compiling a schema takes milliseconds.
+// customResources has the handlers of custom resources: one for each definition, keyed by its text. Servers with
+// equal definitions share it, since compiling a schema takes milliseconds. It is safe for concurrent use.
 type customResources struct {
 	admit  admissionChain
 	table  *table
-	models func() (map[string]*spec.Schema, error) // of the metadata that all kinds have
+	models func() (map[string]*spec.Schema, error) // schemas of metadata
 
 	mu       sync.Mutex
 	read     map[[32]byte]*definition // by the text
@@ -55,7 +55,7 @@ func newCustomResources(t *table, admit admissionChain, models func() (map[strin
 		read: map[[32]byte]*definition{}, handlers: map[[32]byte]http.Handler{}, listed: map[[32]byte]*documents{}}
 }
 
-// maxKept bounds what is remembered of one sort. Beyond it, all is forgotten.
+// maxKept bounds each map of [remember]. A map that is full is emptied.
 const maxKept = 1024
 
 func remember[V any](known map[[32]byte]V, key [32]byte, v V) {
@@ -65,7 +65,7 @@ func remember[V any](known map[[32]byte]V, key [32]byte, v V) {
 	known[key] = v
 }
 
-// definition returns the definition of a text. It belongs to all.
+// definition decodes a definition. Callers share the result and must not change it.
 func (c *customResources) definition(text []byte) (*definition, error) {
 	sum := sha256.Sum256(text)
 	c.mu.Lock()
@@ -81,7 +81,7 @@ func (c *customResources) definition(text []byte) (*definition, error) {
 	return d, nil
 }
 
-// of returns the definition of a resource; nil if there is none.
+// of returns the definition of the resource of a request; nil if there is none.
 func (c *customResources) of(call *call, info *request.RequestInfo) (*definition, error) {
 	text := call.get(crdKeys + info.Resource + "." + info.APIGroup)
 	if text == nil {
@@ -90,7 +90,7 @@ func (c *customResources) of(call *call, info *request.RequestInfo) (*definition
 	return c.definition(text)
 }
 
-// all returns the definitions of a call, by name.
+// all returns the definitions of a call, sorted by name.
 func (c *customResources) all(call *call) ([]*definition, error) {
 	var out []*definition
 	for _, text := range call.under(crdKeys) {
@@ -105,7 +105,8 @@ func (c *customResources) all(call *call) ([]*definition, error) {
 
 // handler returns the handler of a custom resource.
 func (c *customResources) handler(d *definition) (http.Handler, error) {
-	// What the handler depends on. Since its conditions have no times, it does not wait for other servers.
+	// The handler gets only those fields on which it depends. Without times of conditions it never waits for other
+	// servers to learn of the definition.
 	own := &definition{ObjectMeta: metav1.ObjectMeta{Name: d.Name, UID: "definition"}, Spec: d.Spec}
 	own.Status.AcceptedNames = d.Status.AcceptedNames
 	for _, condition := range d.Status.Conditions {
@@ -126,12 +127,12 @@ func (c *customResources) handler(d *definition) (http.Handler, error) {
 		return nil, err
 	}
 	one := &converting{}
-	clients := &hookClients{sort: converts, turn: &one.turn}
+	clients := &hookClients{purpose: converts, lock: &one.lock}
 	if conversion := own.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
 		one.calls = true
 		clients.bundles = [][]byte{conversion.Webhook.ClientConfig.CABundle}
 	}
-	h, err := apiextensionsserver.NewCustomResourceDefinitionHandler(nil, nil, lone{d: own}, http.NotFoundHandler(), c.table, c.admit, nil,
+	h, err := apiextensionsserver.NewCustomResourceDefinitionHandler(nil, nil, oneDefinition{d: own}, http.NotFoundHandler(), c.table, c.admit, nil,
 		webhook.NewDefaultServiceResolver(), clients.wrap, 1, mayDo, requestTimeout, watchTimeout, models, maxBody)
 	if err != nil {
 		return nil, err
@@ -141,61 +142,61 @@ func (c *customResources) handler(d *definition) (http.Handler, error) {
 	return one, nil
 }
 
-// converting is the handler of a custom resource. Converters of versions leave out the context, so it serves one
-// call at a time if they call a webhook.
+// converting is the handler of a custom resource. Converters pass no context, so it serves one call at a time if they
+// call a webhook.
 type converting struct {
 	handler http.Handler
-	calls   bool
-	turn    turns
+	calls   bool // whether a webhook converts
+	lock    callLock
 }
 
 func (c *converting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.calls {
-		defer c.turn.begin(callFrom(r.Context()))()
+		defer c.lock.acquire(callFrom(r.Context()))()
 	}
 	c.handler.ServeHTTP(w, r)
 }
 
-// lone shows one definition, as an informer that never changes.
-type lone struct {
+// oneDefinition is an informer and lister of one definition, which never changes.
+type oneDefinition struct {
 	cache.SharedIndexInformer // not used
 	d                         *definition
 }
 
 var (
-	_ informers.CustomResourceDefinitionInformer = lone{}
-	_ listers.CustomResourceDefinitionLister     = lone{}
-	_ cache.SharedIndexInformer                  = lone{}
+	_ informers.CustomResourceDefinitionInformer = oneDefinition{}
+	_ listers.CustomResourceDefinitionLister     = oneDefinition{}
+	_ cache.SharedIndexInformer                  = oneDefinition{}
 )
 
-func (l lone) Informer() cache.SharedIndexInformer            { return l }
-func (l lone) Lister() listers.CustomResourceDefinitionLister { return l }
-func (l lone) List(labels.Selector) ([]*definition, error)    { return []*definition{l.d}, nil }
-func (l lone) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (l oneDefinition) Informer() cache.SharedIndexInformer            { return l }
+func (l oneDefinition) Lister() listers.CustomResourceDefinitionLister { return l }
+func (l oneDefinition) List(labels.Selector) ([]*definition, error)    { return []*definition{l.d}, nil }
+func (l oneDefinition) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return nil, nil
 }
 
-func (l lone) Get(name string) (*definition, error) {
+func (l oneDefinition) Get(name string) (*definition, error) {
 	if name != l.d.Name {
 		return nil, apierrors.NewNotFound(apiextensions.Resource("customresourcedefinitions"), name)
 	}
 	return l.d, nil
 }
 
-func is(d *definition, kind apiextensions.CustomResourceDefinitionConditionType) bool {
+func hasCondition(d *definition, kind apiextensions.CustomResourceDefinitionConditionType) bool {
 	return apiextensionshelpers.IsCRDConditionTrue(d, kind)
 }
 
-// documents returns the discovery documents of the built-in groups and those of the definitions of a call.
+// documents returns the discovery documents of the built-in groups and of the definitions of a call.
 func (c *customResources) documents(call *call, groups []builtin) (*documents, error) {
 	defined, err := c.all(call)
 	if err != nil {
 		return nil, err
 	}
-	defined = slices.DeleteFunc(slices.Clone(defined), func(d *definition) bool { return !is(d, apiextensions.Established) })
+	defined = slices.DeleteFunc(slices.Clone(defined), func(d *definition) bool { return !hasCondition(d, apiextensions.Established) })
 	hash := sha256.New()
 	for _, d := range defined {
-		if err := json.NewEncoder(hash).Encode([]any{d.Name, d.Spec, d.Status.AcceptedNames, is(d, apiextensions.Terminating)}); err != nil {
+		if err := json.NewEncoder(hash).Encode([]any{d.Name, d.Spec, d.Status.AcceptedNames, hasCondition(d, apiextensions.Terminating)}); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +223,7 @@ func (c *customResources) documents(call *call, groups []builtin) (*documents, e
 	return out, nil
 }
 
-// customGroups are the groups of definitions, each with its versions, the preferred one first.
+// customGroups returns the groups of the definitions. The versions of each are sorted, the preferred one first.
 func customGroups(defined []*definition) []group {
 	versions := map[string][]string{}
 	for _, d := range defined {
@@ -245,7 +246,7 @@ func customGroups(defined []*definition) []group {
 	return out
 }
 
-// customVersion returns what discovery says of one version, in both forms.
+// customVersion returns the resources of one version of a group, in both forms of discovery.
 func customVersion(defined []*definition, group, version string) ([]apidiscoveryv2.APIResourceDiscovery, []metav1.APIResource) {
 	var resources []apidiscoveryv2.APIResourceDiscovery
 	var plain []metav1.APIResource
@@ -255,7 +256,7 @@ func customVersion(defined []*definition, group, version string) ([]apidiscovery
 		}
 		names, namespaced := d.Status.AcceptedNames, d.Spec.Scope == apiextensions.NamespaceScoped
 		verbs := metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
-		if is(d, apiextensions.Terminating) {
+		if hasCondition(d, apiextensions.Terminating) {
 			verbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}
 		}
 		hash := ""

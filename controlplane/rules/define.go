@@ -12,14 +12,15 @@ import (
 	apiextensionshelpers "k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// define does what the controllers of custom resource definitions do after a request: names are accepted,
-// kinds are served, and a definition that is deleted takes its objects with it. All of it happens in the call,
-// so a kind is served when its definition has been created.
+// define does the work of the controllers of custom resource definitions after a request. It accepts names,
+// establishes kinds, and deletes the objects of a definition that is being deleted. All of that happens within the
+// call, so a kind is served when the creation of its definition has been answered.
 func (a *api) define(c *call) error {
 	touched := false
 	for _, w := range c.writes {
@@ -43,7 +44,7 @@ func (a *api) define(c *call) error {
 	return nil
 }
 
-// lastObject ends the deletion of a definition when the last of its objects has gone.
+// lastObject ends the deletion of a definition if the call has deleted the last of its objects.
 func (a *api) lastObject(c *call) error {
 	for _, w := range slices.Clone(c.writes) {
 		group, rest, _ := strings.Cut(strings.TrimPrefix(w.Key, "/"), "/")
@@ -58,7 +59,7 @@ func (a *api) lastObject(c *call) error {
 	return nil
 }
 
-// current returns a copy of a definition as it is now; nil if there is none.
+// current returns a copy of the present definition with a name; nil if there is none.
 func (a *api) current(c *call, name string) (*definition, error) {
 	text := c.get(crdKeys + name)
 	if text == nil {
@@ -71,7 +72,7 @@ func (a *api) current(c *call, name string) (*definition, error) {
 	return d.DeepCopy(), nil
 }
 
-// accept takes over the names of a definition that no other one has, and establishes it.
+// accept accepts the names of a definition that no other one has, and establishes it if all are accepted.
 func (a *api) accept(c *call, name string) error {
 	d, err := a.current(c, name)
 	if err != nil || d == nil || d.DeletionTimestamp != nil {
@@ -88,7 +89,7 @@ func (a *api) accept(c *call, name string) error {
 		if !reflect.DeepEqual(d.Status.AcceptedNames, names) || !apiextensionshelpers.IsCRDConditionEquivalent(&accepted, apiextensionshelpers.FindCRDCondition(d, accepted.Type)) {
 			d.Status.AcceptedNames = names
 			c.condition(d, accepted)
-			if !is(d, apiextensions.Established) {
+			if !hasCondition(d, apiextensions.Established) {
 				established := apiextensions.CustomResourceDefinitionCondition{Type: apiextensions.Established, Status: apiextensions.ConditionFalse, Reason: "NotAccepted", Message: "not all names are accepted"}
 				if accepted.Status == apiextensions.ConditionTrue {
 					established.Reason, established.Message = "Installing", "the initial names have been accepted"
@@ -103,14 +104,14 @@ func (a *api) accept(c *call, name string) error {
 			}
 		}
 	}
-	if !is(d, apiextensions.NamesAccepted) || is(d, apiextensions.Established) {
+	if !hasCondition(d, apiextensions.NamesAccepted) || hasCondition(d, apiextensions.Established) {
 		return nil
 	}
 	c.condition(d, established(d))
 	return a.updateStatus(c, d)
 }
 
-// names returns the names that a definition may have beside the others of its group.
+// names returns the names of a definition that no other one of its group has, and the condition that says so.
 func (a *api) names(c *call, d *definition) (names apiextensions.CustomResourceDefinitionNames, accepted apiextensions.CustomResourceDefinitionCondition, err error) {
 	all, err := a.custom.all(c)
 	if err != nil {
@@ -157,7 +158,7 @@ func (a *api) names(c *call, d *definition) (names apiextensions.CustomResourceD
 	return names, accepted, nil
 }
 
-// undefine deletes the objects of a definition that is deleted. When there are none, the definition goes.
+// undefine deletes the objects of a definition that is being deleted, and then the definition.
 func (a *api) undefine(c *call, name string) error {
 	d, err := a.current(c, name)
 	if err != nil || d == nil || d.DeletionTimestamp == nil || !apiextensionshelpers.CRDHasFinalizer(d, apiextensions.CustomResourceCleanupFinalizer) {
@@ -171,7 +172,7 @@ func (a *api) undefine(c *call, name string) error {
 		}
 	}
 	condition.Status, condition.Reason, condition.Message = apiextensions.ConditionFalse, "NeverEstablished", "resource was never established"
-	if is(d, apiextensions.Established) {
+	if hasCondition(d, apiextensions.Established) {
 		condition.Reason, condition.Message = "InstanceDeletionCompleted", "removed all instances"
 		if err := a.deleteAll(c, d); err != nil {
 			return err
@@ -190,7 +191,7 @@ func (a *api) undefine(c *call, name string) error {
 
 func customKeys(d *definition) string { return "/" + d.Spec.Group + "/" + d.Spec.Names.Plural + "/" }
 
-// deleteAll deletes the objects of a definition that are not deleted yet.
+// deleteAll deletes those objects of a definition that are not being deleted yet.
 func (a *api) deleteAll(c *call, d *definition) error {
 	served := slices.IndexFunc(d.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Served })
 	if served < 0 {
@@ -215,7 +216,7 @@ func (a *api) deleteAll(c *call, d *definition) error {
 	return nil
 }
 
-// condition sets a condition at the time of the call.
+// condition sets a condition of a definition, with the time of the call.
 func (c *call) condition(d *definition, condition apiextensions.CustomResourceDefinitionCondition) {
 	condition.LastTransitionTime = c.now()
 	apiextensionshelpers.SetCRDCondition(d, condition)
@@ -235,22 +236,34 @@ func (a *api) updateStatus(c *call, d *definition) error {
 	return err
 }
 
-// itself is the user as whom the server makes requests.
+// itself is the user of requests that the server makes itself.
 var itself = &user.DefaultInfo{Name: "system:apiserver", Groups: []string{"system:masters", "system:authenticated"}}
 
 // inner makes a request of the server itself, within a call.
 func (a *api) inner(c *call, method, path string, body []byte) error {
+	return a.innerOf(c, method, "application/json", path, body)
+}
+
+// innerOf is [api.inner] with a body of any type.
+func (a *api) innerOf(c *call, method, contentType, path string, body []byte) error {
 	r, err := http.NewRequest(method, path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("User-Agent", "kube-apiserver")
 	w := &response{header: http.Header{}}
+	if method == http.MethodPost { // what it creates has a uid of its own
+		defer c.within(path, body)()
+	}
 	if err := a.dispatch(w, r, c, itself, &warnings{}); err != nil {
 		return err
 	}
 	if w.code >= 300 {
+		var status metav1.Status
+		if err := json.Unmarshal(w.body.Bytes(), &status); err == nil && status.Kind == "Status" {
+			return fmt.Errorf("%s %s: %w", method, path, &apierrors.StatusError{ErrStatus: status})
+		}
 		return fmt.Errorf("%s %s: %d %s", method, path, w.code, w.body.Bytes())
 	}
 	return nil

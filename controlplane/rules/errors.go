@@ -13,9 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// inOrder puts the errors of an answer about an invalid object into an order that is the same each time. The real
-// handlers find some of them in the order of a map: those of one map of a built-in kind, and all of a custom
-// resource. Other errors stay where they are.
+// inOrder sorts the errors of an answer about an invalid object where the real handlers list them in the random order
+// of a map: those about one map of a built-in kind, and all about a custom resource. Other errors keep their places.
 func inOrder(body []byte, contentType string, custom bool) []byte {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
@@ -31,7 +30,7 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 		return body
 	}
 	if custom {
-		slices.SortFunc(s.Details.Causes, bySchema)
+		slices.SortFunc(s.Details.Causes, ofCustom)
 	} else {
 		sortMaps(s.Details.Causes)
 	}
@@ -53,8 +52,19 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 	return sorted.Bytes()
 }
 
-// bySchema compares errors about a custom resource. Last is what is said about the whole object: that rules were not
-// checked because of the others.
+// ofCustom orders errors about a custom resource. Those about its own metadata come first, as on the real server.
+func ofCustom(a, b metav1.StatusCause) int {
+	own := func(c metav1.StatusCause) int {
+		if first, _, _ := strings.Cut(c.Field, "."); first == "metadata" {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(own(a)-own(b), bySchema(a, b))
+}
+
+// bySchema orders errors by field, type and message. An error about the whole object comes last: it says that rules
+// were not checked because of the others.
 func bySchema(a, b metav1.StatusCause) int {
 	const whole = "<nil>"
 	if (a.Field == whole) != (b.Field == whole) {
@@ -75,10 +85,11 @@ func sortMaps(causes []metav1.StatusCause) {
 	}
 }
 
-// mapField is a map whose errors do not name a key in brackets: they are about the map, or have the key as a field.
+// mapField matches fields that are maps, and whose errors name no key in brackets: these errors are about the whole
+// map, or have the key as a field.
 var mapField = regexp.MustCompile(`(^|\.)((labels|annotations|matchLabels|nodeSelector|parameters|data|binaryData|limits|requests|capacity|allocatable|overhead|hard)(\.|$)|selector$)`)
 
-// mapOwner returns the field of the object that has the map of an error; empty if the error is about no map.
+// mapOwner returns the field of the struct whose map an error is about; "" if the error is about no map.
 func mapOwner(field string) string {
 	for at, c := range field {
 		if c != '[' {

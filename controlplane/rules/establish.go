@@ -7,8 +7,8 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// established is the condition of a definition whose names are accepted. With a bundle of certificates that cannot be
-// read, of the webhook that converts, the kind is not served.
+// established returns the condition Established of a definition whose names are accepted. It is false, and the kind is
+// not served, if the certificates of the conversion webhook cannot be parsed.
 func established(d *definition) apiextensions.CustomResourceDefinitionCondition {
 	condition := apiextensions.CustomResourceDefinitionCondition{
 		Type: apiextensions.Established, Status: apiextensions.ConditionTrue, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"}
@@ -22,8 +22,8 @@ func established(d *definition) apiextensions.CustomResourceDefinitionCondition 
 	return condition
 }
 
-// approve says in a condition whether a definition of a group of Kubernetes is approved. It returns the definition as it
-// is then; nil if there is none.
+// approve sets the condition that says whether a definition in a group of Kubernetes is approved. It returns the
+// definition after that; nil if it is gone.
 func (a *api) approve(c *call, d *definition) (*definition, error) {
 	if !apiextensionshelpers.IsProtectedCommunityGroup(d.Spec.Group) {
 		return d, nil

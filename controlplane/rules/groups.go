@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	apiregistrationinstall "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
+	apiservice "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	core "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/kubelet/client"
@@ -87,7 +90,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 )
 
-// group is an API group. Its priority is that of the real server: discovery lists the highest first.
+// group is an API group. Discovery lists groups by priority, the highest first, as on the real server.
 type group struct {
 	name     string
 	priority int
@@ -103,17 +106,17 @@ type groupVersion struct {
 
 type resources map[string]rest.Storage
 
-// table makes the storages. The first error stays.
+// table makes the storages of all resources. It keeps the first error, and then its methods do nothing more.
 type table struct {
 	err       error
 	services  *allocations
-	evictions *turns
-	tokens    *turns
-	// inner makes a request of the server itself.
+	evictions *callLock
+	tokens    *callLock
+	// inner makes a request of the server itself within a call. See [api.inner].
 	inner func(c *call, method, path string, body []byte) error
 }
 
-// groups are all resources that are served, but for custom ones.
+// groups returns the built-in groups with the storages of all their resources.
 func (t *table) groups() ([]group, error) {
 	events := t.one(event.NewREST(t, 3600))
 	scalers := t.two("horizontalpodautoscalers")(autoscaler.NewREST(t))
@@ -121,6 +124,7 @@ func (t *table) groups() ([]group, error) {
 	authentication, authorization := t.reviews()
 	all := []group{
 		{"", 18000, []groupVersion{{"v1", 1, t.core(events)}}},
+		{registrationGroup, 20000, stable(t.apiServices())},
 		{"events.k8s.io", 17750, stable(resources{"events": events})},
 		{"apps", 17800, stable(t.apps())},
 		{"authentication.k8s.io", 17700, stable(authentication)},
@@ -139,8 +143,8 @@ func (t *table) groups() ([]group, error) {
 		{"scheduling.k8s.io", 16600, stable(resources{"priorityclasses": t.one(priorityclass.NewREST(t))})},
 		{"coordination.k8s.io", 16500, stable(resources{"leases": t.one(lease.NewREST(t))})},
 		{"node.k8s.io", 16300, stable(resources{"runtimeclasses": t.one(runtimeclass.NewREST(t))})},
-		{"flowcontrol.apiserver.k8s.io", 16100, stable(t.flows())},
-		{"resource.k8s.io", 15900, stable(t.devices())},
+		{"flowcontrol.apiserver.k8s.io", 16100, []groupVersion{{"v1", 21, t.flows()}}},
+		{"resource.k8s.io", 16200, []groupVersion{{"v1", 21, t.devices()}}},
 		{"discovery.k8s.io", 16200, stable(resources{"endpointslices": t.one(endpointslice.NewREST(t))})},
 	}
 	return all, t.err
@@ -173,11 +177,15 @@ func (t *table) core(events rest.Storage) resources {
 	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: clusterIPs{t.services}}
 	services, servicesStatus, servicesProxy, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nowhere{})
 	t.fail(err)
+	if t.err == nil {
+		t.services.inner = t.inner
+		t.services.follow(services.Store)
+	}
 	claims, claimsStatus, err := volumeclaim.NewREST(t)
 	t.fail(err)
 	if t.err == nil {
-		services.Storage.Storage.(*slot).decorate = services.Decorator
-		claims.Storage.Storage.(*slot).decorate = claims.Decorator
+		services.Storage.Storage.(*callStorage).decorate = services.Decorator
+		claims.Storage.Storage.(*callStorage).decorate = claims.Decorator
 	}
 	return join(
 		t.two("persistentvolumeclaims")(claims, claimsStatus, nil), t.two("persistentvolumes")(volume.NewREST(t)), t.two("resourcequotas")(quota.NewREST(t)),
@@ -219,6 +227,12 @@ func (t *table) definitions() resources {
 	return resources{name: all, name + "/status": customresourcedefinition.NewStatusREST(legacyscheme.Scheme, all)}
 }
 
+func (t *table) apiServices() resources {
+	apiregistrationinstall.Install(legacyscheme.Scheme)
+	all := apiservice.NewREST(legacyscheme.Scheme, t)
+	return resources{"apiservices": all, "apiservices/status": apiservice.NewStatusREST(legacyscheme.Scheme, all)}
+}
+
 func (t *table) certificates() resources {
 	requests, status, approval, err := certificate.NewREST(t)
 	t.fail(err)
@@ -244,7 +258,7 @@ func (t *table) volumes() resources {
 	}
 }
 
-// roles are roles and bindings. Nobody can grant more than they hold.
+// roles returns the storages of roles and bindings. They refuse to grant permissions that the user lacks.
 func (t *table) roles() resources {
 	clusterBindings, err := clusterrolebinding.NewREST(t)
 	t.fail(err)
@@ -269,13 +283,13 @@ func (t *table) fail(err error) {
 	}
 }
 
-// one returns a storage.
+// one returns a storage, and keeps the error.
 func (t *table) one(storage rest.Storage, err error) rest.Storage {
 	t.fail(err)
 	return storage
 }
 
-// two returns a function for a resource that has a status.
+// two returns a function that names a storage and that of its status, and keeps the error.
 func (t *table) two(name string) func(main, status rest.Storage, err error) resources {
 	return func(main, status rest.Storage, err error) resources {
 		t.fail(err)
@@ -291,10 +305,10 @@ func join(all ...resources) resources {
 	return out
 }
 
-// storedAs has the version that objects of a group are stored in, where that is not v1.
+// storedAs has the version in which objects of a group are stored, unless that is v1.
 var storedAs = map[string]string{"autoscaling": "v2"}
 
-// GetRESTOptions gives each resource a storage over the objects of a call.
+// GetRESTOptions gives each resource a callStorage.
 func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	version := storedAs[r.Group]
 	if version == "" {
@@ -305,7 +319,7 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		info, _ := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
 		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
 	}
-	stored := runtime.Codec(plainly{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
+	stored := runtime.Codec(protobufJSON{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
 	if r.Group == apiextensions.GroupName { // it stores them as JSON
 		stored = codec(runtime.ContentTypeJSON)
 	}
@@ -317,16 +331,19 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 	if r.Group == apiextensions.GroupName {
 		config.EncodeVersioner = schema.GroupVersion{Group: r.Group, Version: "v1beta1"} // so the real server says
 	}
+	if strings.HasPrefix(r.Resource, "mutatingadmissionpolic") && r.Group == "admissionregistration.k8s.io" {
+		config.EncodeVersioner = schema.GroupVersion{Group: r.Group, Version: "v1beta1"}
+	}
 	return generic.RESTOptions{
 		StorageConfig:           config.ForResource(r),
-		Decorator:               newSlot,
+		Decorator:               newCallStorage,
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          keyPrefix(r),
 	}, nil
 }
 
-// keyPrefix is what the keys of a resource begin with.
+// keyPrefix returns the beginning of the keys of a resource, without the slashes around it.
 func keyPrefix(r schema.GroupResource) string {
 	if r.Group == "" {
 		return "core/" + r.Resource

@@ -14,11 +14,12 @@ import (
 	"k8s.io/kubernetes/pkg/util/hash"
 )
 
-// hashPath is where the hash of a Pod template is computed. The body is the template, and the parameter
-// collisions the collision count of its owner. No server of Kubernetes has such a path.
+// hashPath is the path of requests for the hash of a Pod template. The body is the template, and the parameter
+// collisions is the collision count of its owner. No server of Kubernetes has this path, and clients cannot ask it.
 const hashPath = "/flyball/template-hash"
 
-// templateHash computes the hash that controllers put into names and labels. It covers the names of Go fields.
+// templateHash answers with the hash that controllers put into names and labels. It depends on the Go types of
+// Kubernetes, names of fields included.
 func templateHash(w http.ResponseWriter, r *http.Request) {
 	text, err := hashOf(r)
 	if err != nil {

@@ -19,46 +19,46 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A webhook is called outside of this program. Its client here is the real one, and below it is a round tripper
-// that takes the response from the request, or notes that it is missing:
+// A webhook is called outside of this program. Its client here is the real one. Below it is a round tripper that
+// takes the response from the request, or notes the call as missing:
 //
 //	plugin ──▶ REST client ──▶ hookTransport ──▶ Request.Responses: the response
-//	                                         └─▶ Answer.Calls: what is missing
+//	                                         └─▶ Answer.Calls: calls without a response
 //
-// What chance decides in a body (uids, times) is replaced before the call is named: the same request makes the
-// same calls.
+// Random uids and times of the clock in a body are replaced before the call gets its key. So the same request makes
+// the same calls.
 
 // errNoResponse is the error of a call whose response is not known yet.
 var errNoResponse = errors.New("the response is not known yet")
 
 // hookCalls are the webhook calls of one request to the server.
 type hookCalls struct {
-	mu    sync.Mutex
-	known map[string]Response
-	asked []Call
-	// stuck is set when a response is missing that decides on what comes after it.
+	mu      sync.Mutex
+	known   map[string]Response
+	missing []Call
+	// stuck is set by a missing response on which later calls depend. While it is set, no call is noted as missing.
 	stuck bool
-	// uids has the uids of reviews that were chosen at random, and those in their place.
+	// uids has, for each random uid of a review, the uid that replaces it.
 	uids map[string]string
 }
 
-// hookSort is what a webhook is called for.
-type hookSort int
+// hookPurpose says what webhooks are called for.
+type hookPurpose int
 
 const (
-	mutates hookSort = iota
+	mutates hookPurpose = iota
 	validates
 	converts
 )
 
-// hookClients makes the clients of webhooks. Their bundles are those that a client may have been made of.
+// hookClients makes the clients of the webhooks of one configuration. bundles are their CA bundles, as PEM.
 type hookClients struct {
-	sort    hookSort
+	purpose hookPurpose
 	bundles [][]byte
-	turn    *turns // has the call when the context does not
+	lock    *callLock // has the call, for callers without it in their context
 }
 
-// wrap is an AuthenticationInfoResolverWrapper.
+// wrap is a [webhook.AuthenticationInfoResolverWrapper]: it puts a hookTransport into each client.
 func (h *hookClients) wrap(inner webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 	return &webhook.AuthenticationInfoResolverDelegator{
 		ClientConfigForFunc: func(host string) (*rest.Config, error) {
@@ -83,7 +83,7 @@ func (h *hookClients) config(c *rest.Config, s *hookService) *rest.Config {
 	return c
 }
 
-// bundleOf returns the certificates that a transport was made of.
+// bundleOf returns the CA bundle of a transport; nil if it has none.
 func (h *hookClients) bundleOf(made http.RoundTripper) []byte {
 	c, err := utilnet.TLSClientConfig(made)
 	if err != nil || c == nil || c.RootCAs == nil {
@@ -108,7 +108,7 @@ type hookTransport struct {
 func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c, ok := r.Context().Value(callKey{}).(*call)
 	if !ok {
-		c = t.clients.turn.call
+		c = t.clients.lock.call
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -125,14 +125,14 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	out.Key = out.hash()
-	known, err := c.response(out, t.clients.sort)
+	known, err := c.response(out, t.clients.purpose)
 	if err != nil {
 		return nil, err
 	}
 	if known.Err != "" && known.Code == 0 {
 		return nil, failureOf(known.Err)
 	}
-	answer := io.Reader(bytes.NewReader(c.unsettled(known.Body, chosen, isNew)))
+	answer := io.Reader(bytes.NewReader(c.restoreUIDs(known.Body, chosen, isNew)))
 	if known.Err != "" {
 		answer = io.MultiReader(answer, failing{failureOf(known.Err)})
 	}
@@ -141,31 +141,31 @@ func (t *hookTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {known.ContentType}}, Body: io.NopCloser(answer), ContentLength: -1, Request: r}, nil
 }
 
-// hash names a call.
+// hash returns the key of a call that has none yet.
 func (c Call) hash() string {
-	text, err := json.Marshal(c)
+	text, err := AppendMessage(nil, &c)
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // messages have such fields only
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// response returns the response to a call, and notes the call if there is none.
-func (c *call) response(out Call, sort hookSort) (Response, error) {
+// response returns the response to a call. If the request has none, it notes the call and returns errNoResponse.
+func (c *call) response(out Call, purpose hookPurpose) (Response, error) {
 	c.hooks.mu.Lock()
 	defer c.hooks.mu.Unlock()
 	if r, ok := c.hooks.known[out.Key]; ok {
 		return r, nil
 	}
 	if !c.hooks.stuck {
-		c.hooks.asked = append(c.hooks.asked, out)
-		c.hooks.stuck = sort != validates // validating webhooks do not see what the others say
+		c.hooks.missing = append(c.hooks.missing, out)
+		c.hooks.stuck = purpose != validates // validating webhooks do not see what the others say
 	}
 	return Response{}, errNoResponse
 }
 
-// reviewed returns the body of a review without what chance decides, the uid that was chosen for the review, and
-// whether the review has the uid that was chosen for a new object.
+// reviewed returns the body of a review with uids and times that depend on nothing but the request. chosen is the
+// random uid of the review. isNew reports whether the body had the uid of a new object.
 func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, isNew bool, err error) {
 	var review struct{ Request struct{ UID string } }
 	if err := json.Unmarshal(body, &review); err != nil {
@@ -177,8 +177,8 @@ func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, i
 		known = append(known, o...)
 	}
 	c.mu.Lock()
-	isNew = c.seen.uid != "" && bytes.Contains(body, []byte(c.seen.uid))
-	body = c.settleTimes(c.settleUID(body), known)
+	isNew = c.chosenUID != "" && bytes.Contains(body, []byte(c.chosenUID))
+	body = c.replaceTimes(c.replaceUID(body), known)
 	c.mu.Unlock()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", c.req.UID, to, bytes.ReplaceAll(body, []byte(chosen), nil)))
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // a random uuid, by its form
@@ -189,8 +189,8 @@ func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, i
 	return bytes.ReplaceAll(bytes.TrimSpace(body), []byte(chosen), []byte(uid)), chosen, isNew, nil
 }
 
-// unsettled puts the uids that were chosen at random back into a response.
-func (c *call) unsettled(body []byte, chosen string, isNew bool) []byte {
+// restoreUIDs puts the random uids back into a response. It undoes [call.reviewed] for its reader.
+func (c *call) restoreUIDs(body []byte, chosen string, isNew bool) []byte {
 	c.hooks.mu.Lock()
 	body = bytes.ReplaceAll(body, []byte(c.hooks.uids[chosen]), []byte(chosen))
 	c.hooks.mu.Unlock()
@@ -199,18 +199,18 @@ func (c *call) unsettled(body []byte, chosen string, isNew bool) []byte {
 	if !isNew || c.req.UID == "" {
 		return body
 	}
-	return bytes.ReplaceAll(body, []byte(c.req.UID), []byte(c.seen.uid))
+	return bytes.ReplaceAll(body, []byte(c.req.UID), []byte(c.chosenUID))
 }
 
-// retry lets calls be noted again that do not depend on a missing response.
+// retry says that the next calls do not depend on the missing response.
 func (h *hookCalls) retry() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stuck = false
 }
 
-// settle replaces the uids of reviews in an answer.
-func (h *hookCalls) settle(body []byte) []byte {
+// replaceUIDs replaces the random uids of reviews in the body of an answer.
+func (h *hookCalls) replaceUIDs(body []byte) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for chosen, uid := range h.uids {
@@ -219,7 +219,7 @@ func (h *hookCalls) settle(body []byte) []byte {
 	return body
 }
 
-// timeoutOf reads the timeout that clients write into URLs.
+// timeoutOf returns the timeout that a client has written into a URL.
 func timeoutOf(u *url.URL) time.Duration {
 	d, err := time.ParseDuration(u.Query().Get("timeout"))
 	if err != nil {
@@ -228,7 +228,7 @@ func timeoutOf(u *url.URL) time.Duration {
 	return d
 }
 
-// failureOf is the error of a text. Those that clients look at are themselves.
+// failureOf returns an error with a text. Errors that clients compare with are returned as themselves.
 func failureOf(text string) error {
 	for _, err := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF} {
 		if err.Error() == text {
@@ -238,7 +238,7 @@ func failureOf(text string) error {
 	return errors.New(text)
 }
 
-// failing is a body that fails.
+// failing is a body whose Read returns err.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -13,22 +13,22 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// hookService is a Service that a webhook is behind.
+// hookService is the Service in front of a webhook.
 type hookService struct {
 	name, namespace string
 	port            int32
 }
 
-// addresses returns where the endpoints of a service listen, those that are ready first. They come from its
-// EndpointSlices, or else from its Endpoints. A cluster IP leads nowhere here: without endpoints the connection
-// is refused, as by kube-proxy.
+// addresses returns the addresses of the ready endpoints of a Service: those of its EndpointSlices or, if there are
+// none, of its Endpoints. A cluster IP leads nowhere here, so a Service without endpoints refuses the connection, as
+// kube-proxy does.
 func (s *hookService) addresses(c *call) ([]string, error) {
-	turn := &turns{call: c}
-	u, err := proxy.ResolveCluster(shown{turn: turn}.Core().V1().Services().Lister(), s.namespace, s.name, s.port)
+	lock := &callLock{call: c}
+	u, err := proxy.ResolveCluster(lockedInformers{lock: lock}.Core().V1().Services().Lister(), s.namespace, s.name, s.port)
 	if err != nil {
 		return nil, err
 	}
-	svc, err := shown{turn: turn}.Core().V1().Services().Lister().Services(s.namespace).Get(s.name)
+	svc, err := lockedInformers{lock: lock}.Core().V1().Services().Lister().Services(s.namespace).Get(s.name)
 	if err != nil {
 		return nil, err
 	}

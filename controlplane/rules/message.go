@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// AppendMessage appends a message, which is a pointer to a struct of this file. Equal messages are equal bytes:
+// AppendMessage appends the bytes of a message, which is a pointer to a struct of the protocol. Equal messages have
+// equal bytes:
 //
 //	struct            its fields, in order
 //	string            its length and its bytes
-//	slice, map        its length plus one and its elements, those of a map by their keys; zero stands for nil
-//	pointer           a byte, zero for nil, and what it points to
+//	slice, map        its length plus one and its elements, those of a map sorted by key; zero for nil
+//	pointer           a byte, zero for nil, and the value it points to
 //	number, boolean   a string of its decimal digits
 //
-// Lengths are as of [binary.AppendUvarint]. Numbers are text so that equal ones have equal lengths wherever
-// they stand.
+// Lengths are encoded by [binary.AppendUvarint]. Numbers are text, so that replacing one by another with as many digits
+// changes no length.
 func AppendMessage(b []byte, message any) ([]byte, error) {
 	return appendValue(b, reflect.ValueOf(message).Elem())
 }
@@ -85,7 +86,8 @@ func appendValue(b []byte, v reflect.Value) (_ []byte, err error) {
 
 func appendDigits(b, digits []byte) []byte { return append(append(b, byte(len(digits))), digits...) }
 
-// ParseMessage reads a message of [AppendMessage]. Its bytes are those of text, not copies.
+// ParseMessage reads a message of [AppendMessage] into a pointer to a struct. Byte slices of the message share the
+// memory of text.
 func ParseMessage(text []byte, message any) error {
 	p := parser{text}
 	if err := p.value(reflect.ValueOf(message).Elem()); err != nil {
@@ -97,13 +99,13 @@ func ParseMessage(text []byte, message any) error {
 	return nil
 }
 
-// parser is the rest of a message.
+// parser has the unread rest of a message.
 type parser struct{ text []byte }
 
-// errCutOff is the error of a message that is shorter than it says.
-var errCutOff = errors.New("a message ends within itself")
+// errCutOff is the error for a message that is shorter than its lengths say.
+var errCutOff = errors.New("a message is cut off")
 
-// count reads a length. Each element has a byte at least.
+// count reads a length that was written with less added to it. It rejects one beyond the rest of the message.
 func (p *parser) count(less uint64) (int, error) {
 	n, size := binary.Uvarint(p.text)
 	if size <= 0 || n < less || n-less > uint64(len(p.text)-size) {
@@ -113,7 +115,7 @@ func (p *parser) count(less uint64) (int, error) {
 	return int(n - less), nil
 }
 
-// next reads so many bytes. What is appended to them does not get into the rest.
+// next reads n bytes. Appending to the result does not overwrite the rest.
 func (p *parser) next(n int) ([]byte, error) {
 	if n > len(p.text) {
 		return nil, errCutOff
@@ -123,7 +125,7 @@ func (p *parser) next(n int) ([]byte, error) {
 	return out, nil
 }
 
-// present reads whether a value is not nil.
+// present reports whether the next value is not nil. It consumes the zero that stands for nil, and nothing else.
 func (p *parser) present() (bool, error) {
 	if len(p.text) == 0 {
 		return false, errCutOff

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// openAPIPath is where the documents are: the list of all, and below it one for each version of a group.
+// openAPIPath is the path of the list of documents. Below it is one document for each version of a group.
 const openAPIPath = "/openapi/v3"
 
 // openAPI returns the handler of an OpenAPI document.
@@ -58,7 +58,7 @@ func (a *api) openAPI(d *documents, path string) (http.Handler, error) {
 	}), nil
 }
 
-// customSchemas serves the documents of the versions that definitions define.
+// customSchemas returns the handler of the documents of custom resources, one for each version of a group.
 func customSchemas(defined []*definition) (http.Handler, error) {
 	parts := map[string][]*spec3.OpenAPI{}
 	for _, d := range defined {

@@ -31,8 +31,8 @@ import (
 
 const policyKeys = "/admissionregistration.k8s.io/"
 
-// policies are the real admission plugins that evaluate policies. There is one for each content of a policy and
-// its bindings. They are asked in the order of the names: the real server has another order each time.
+// policies is the admission plugin that evaluates policies. It has one real plugin for each policy with its bindings,
+// keyed by their texts. Policies are evaluated in the order of their names: the real server takes a random order.
 type policies struct {
 	*admission.Handler
 	api     *api
@@ -44,9 +44,9 @@ type policies struct {
 
 // policyPlugin is the plugin of one policy.
 type policyPlugin struct {
-	seated
-	began time.Time
-	stop  chan struct{} // ends its goroutines
+	lockedPlugin
+	began time.Time     // when the plugin was made
+	stop  chan struct{} // closed to end its goroutines
 }
 
 func newPolicies(a *api, mutates bool) *policies {
@@ -57,8 +57,8 @@ func newPolicies(a *api, mutates bool) *policies {
 	return &policies{Handler: admission.NewHandler(operations...), api: a, mutates: mutates, made: map[[32]byte]*policyPlugin{}}
 }
 
-// patience is how long a plugin may take to learn of schemas.
-const patience = 10 * time.Second
+// schemaTimeout bounds how long a new plugin may take to read the schemas.
+const schemaTimeout = 10 * time.Second
 
 func (p *policies) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if !p.mutates {
@@ -70,8 +70,8 @@ func (p *policies) Admit(ctx context.Context, a admission.Attributes, o admissio
 	}
 	for _, plugin := range all {
 		err := plugin.Admit(ctx, a, o)
-		for apierrors.IsServiceUnavailable(err) && strings.HasPrefix(err.Error(), "Resource kind") && time.Since(plugin.began) < patience {
-			time.Sleep(time.Millisecond) // it reads schemas in the background, and does not say when it has them
+		for apierrors.IsServiceUnavailable(err) && strings.HasPrefix(err.Error(), "Resource kind") && time.Since(plugin.began) < schemaTimeout {
+			time.Sleep(time.Millisecond) // it reads schemas in the background, and has no signal for their arrival
 			err = plugin.Admit(ctx, a, o)
 		}
 		if err != nil {
@@ -91,12 +91,12 @@ func (p *policies) Validate(ctx context.Context, a admission.Attributes, o admis
 	}
 	var first error
 	for _, plugin := range all {
-		first = cmp.Or(first, plugin.Validate(ctx, a, o)) // all of them may warn
+		first = cmp.Or(first, plugin.Validate(ctx, a, o)) // the others may still warn
 	}
 	return first
 }
 
-// bound is what one policy and its bindings have in common.
+// bound has the fields of a policy, or of a binding, that join the two.
 type bound struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -105,7 +105,7 @@ type bound struct {
 	}
 }
 
-// of returns the plugins of the policies of a call that have bindings, by name.
+// of returns the plugins of the policies of a call, sorted by name. A policy without a binding has none.
 func (p *policies) of(c *call, a admission.Attributes) ([]*policyPlugin, error) {
 	sort := "validating"
 	if p.mutates {
@@ -140,17 +140,17 @@ func (p *policies) of(c *call, a admission.Attributes) ([]*policyPlugin, error) 
 	return out, nil
 }
 
-// maxPolicies bounds the plugins that are kept. Each has goroutines.
+// maxPolicies bounds the plugins that are kept, since each has goroutines.
 const maxPolicies = 256
 
-// one returns the plugin of a policy.
+// one returns the plugin of a policy and its bindings.
 func (p *policies) one(c *call, a admission.Attributes, policy json.RawMessage, bindings []json.RawMessage, params *admissionregistration.ParamKind) (*policyPlugin, error) {
 	mapping, err := p.api.paramKind(c, params)
 	if err != nil {
 		return nil, err
 	}
 	texts := append([]json.RawMessage{policy, fmt.Appendf(nil, "%v", mapping)}, bindings...)
-	var custom schema.GroupVersion // that of the request, if its schemas may change
+	var custom schema.GroupVersion // the version of the request, if its schemas may change
 	if gvr := a.GetResource(); p.mutates && !p.api.builtin[cmp.Or(gvr.Group, "core")] {
 		custom = a.GetKind().GroupVersion()
 		texts = append(texts, json.RawMessage(custom.String()), c.get(crdKeys+gvr.Resource+"."+gvr.Group))
@@ -174,7 +174,7 @@ func (p *policies) one(c *call, a admission.Attributes, policy json.RawMessage, 
 	return made, err
 }
 
-// policyAdmission is what the two plugins have in common.
+// policyAdmission has the methods that the plugins of validating and mutating policies share.
 type policyAdmission interface {
 	admission.Interface
 	SetExternalKubeInformerFactory(informers.SharedInformerFactory)
@@ -196,7 +196,7 @@ func (p *policies) make(policy json.RawMessage, bindings []json.RawMessage, mapp
 		}
 		fixed[kind.GroupKind()] = append(fixed[kind.GroupKind()], obj)
 	}
-	turn := &turns{}
+	lock := &callLock{}
 	made := &policyPlugin{began: time.Now(), stop: make(chan struct{})}
 	var plugin policyAdmission
 	if p.mutates {
@@ -213,12 +213,12 @@ func (p *policies) make(policy json.RawMessage, bindings []json.RawMessage, mapp
 		}
 		plugin = v
 	}
-	made.seated = seated{plugin, turn}
+	made.lockedPlugin = lockedPlugin{plugin, lock}
 	ready := make(chan struct{})
-	plugin.SetExternalKubeInformerFactory(shown{turn: turn, fixed: fixed, watched: sync.OnceFunc(func() { close(ready) })})
-	plugin.SetExternalKubeClientSet(shownClient{turn: turn, schemas: &shownSchemas{api: p.api, turn: turn, custom: custom}})
+	plugin.SetExternalKubeInformerFactory(lockedInformers{lock: lock, fixed: fixed, watched: sync.OnceFunc(func() { close(ready) })})
+	plugin.SetExternalKubeClientSet(lockedClient{lock: lock, schemas: &schemaClient{api: p.api, lock: lock, custom: custom}})
 	plugin.SetRESTMapper(oneMapping{mapping: mapping})
-	plugin.SetDynamicClient(struct{ dynamic.Interface }{}) // the factory has all kinds
+	plugin.SetDynamicClient(struct{ dynamic.Interface }{}) // not used: the informers have all kinds
 	plugin.SetDrainedNotification(made.stop)
 	plugin.SetAuthorizer(authorizerfactory.NewAlwaysAllowAuthorizer())
 	plugin.SetExcludedAdmissionResources(exclusion.Excluded())
@@ -234,7 +234,7 @@ var _ interface {
 	InspectFeatureGates(featuregate.FeatureGate)
 } = (*mutating.Plugin)(nil)
 
-// oneMapping knows the resource of the kind of a policy's parameters.
+// oneMapping maps the kind of a policy's parameters to its resource. It knows no other kind.
 type oneMapping struct {
 	meta.RESTMapper // not used
 	mapping         *meta.RESTMapping
@@ -247,7 +247,7 @@ func (m oneMapping) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 	return m.mapping, nil
 }
 
-// paramKind returns the resource of a kind; nil if there is none.
+// paramKind returns the mapping of the kind of a policy's parameters; nil if the server has no such kind.
 func (a *api) paramKind(c *call, p *admissionregistration.ParamKind) (*meta.RESTMapping, error) {
 	if p == nil {
 		return nil, nil

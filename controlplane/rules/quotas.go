@@ -19,18 +19,18 @@ import (
 
 const quotaKeys = "/core/resourcequotas/"
 
-// quotas is admission by ResourceQuotas. The real evaluator adds up; the quotas are those of the call, and what
-// is used is written within the call.
+// quotas is the admission plugin for ResourceQuotas. The real evaluator computes the usage. It reads the quotas of
+// the call and writes their status within the call.
 type quotas struct {
 	*admission.Handler
 	api       *api
-	turn      *turns
+	lock      *callLock
 	evaluator resourcequota.Evaluator
 }
 
 func newQuotas(a *api) (*quotas, error) {
-	q := &quotas{Handler: admission.NewHandler(admission.Create, admission.Update), api: a, turn: &turns{}}
-	// Claims of devices would want an index over objects: they are counted, and no more.
+	q := &quotas{Handler: admission.NewHandler(admission.Create, admission.Update), api: a, lock: &callLock{}}
+	// The evaluator of claims of devices needs an index over objects. Without it they are only counted.
 	all, err := evaluators.NewEvaluators(nil, nil, func(r schema.GroupVersionResource) bool { return r.Resource != "resourceclaims" })
 	if err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func (q *quotas) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	case len(c.under(quotaKeys+a.GetNamespace()+"/")) == 0:
 		return nil
 	}
-	defer q.turn.begin(c)()
+	defer q.lock.acquire(c)()
 	return q.evaluator.Evaluate(a)
 }
 
 // GetQuotas returns the quotas of a namespace.
 func (q *quotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
-	found, err := shown{turn: q.turn}.Core().V1().ResourceQuotas().Lister().ResourceQuotas(namespace).List(labels.Everything())
+	found, err := lockedInformers{lock: q.lock}.Core().V1().ResourceQuotas().Lister().ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (q *quotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	return out, nil
 }
 
-// UpdateQuotaStatus writes what is used.
+// UpdateQuotaStatus writes the status of a quota.
 func (q *quotas) UpdateQuotaStatus(one *corev1.ResourceQuota) error {
 	one = one.DeepCopy()
 	one.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"}
@@ -75,5 +75,5 @@ func (q *quotas) UpdateQuotaStatus(one *corev1.ResourceQuota) error {
 	if err != nil {
 		return err
 	}
-	return q.api.inner(q.turn.call, http.MethodPut, "/api/v1/namespaces/"+one.Namespace+"/resourcequotas/"+one.Name+"/status", body)
+	return q.api.inner(q.lock.call, http.MethodPut, "/api/v1/namespaces/"+one.Namespace+"/resourcequotas/"+one.Name+"/status", body)
 }

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// restore is the method of a request to take over an object of a saved state. Its URL is that of the object,
-// and its body the object as it was stored. The one write of the answer has what selectors ask for, and what
-// clients see. The object is decoded, but neither validated nor admitted.
+// restore is the method of a request that reads an object of a saved state. Its URL is that of the object, and its
+// body the object as it was stored. The one write of the answer has its labels, fields, and shown form. The object is
+// decoded, but neither validated nor admitted.
 const restore = "RESTORE"
 
 func (c *call) restores() bool { return c.req.Method == restore }
 
-// httpRequest returns what the real handler gets. It reads an object that is taken over.
+// httpRequest returns the request for the real handler. For restore it is a GET: [callStorage.Get] does the rest.
 func httpRequest(c *call) (*http.Request, error) {
 	if c.restores() {
 		return http.NewRequest(http.MethodGet, c.req.URL, nil)
@@ -25,8 +25,8 @@ func httpRequest(c *call) (*http.Request, error) {
 
 var errNoVersion = errors.New("it has no resourceVersion: it was never stored")
 
-// restore takes over the object of a call. Clients of the handler see it.
-func (s *slot) restore(c *call, key string, out runtime.Object) error {
+// restore decodes the object in the body of the call into out, and records its write.
+func (s *callStorage) restore(c *call, key string, out runtime.Object) error {
 	text := bytes.TrimSpace(c.req.Body)
 	if err := s.decode(text, out); err != nil {
 		return err

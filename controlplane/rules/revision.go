@@ -3,25 +3,41 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"reflect"
 )
 
-// abilities are what the program can be asked beside requests of clients. A new one makes another protocol.
+// abilities names the methods beside those of clients. It is part of the protocol's name: change both together.
 const abilities = "restore"
 
-// methodProtocol is the method of the question which protocol the program speaks. The answer's body is that of
-// [Protocol].
+// methodProtocol is the method of a request for the name of the program's protocol. The body of the answer is
+// [Protocol]().
 const methodProtocol = "PROTOCOL"
 
-// Protocol names the protocol of this source: the messages with all their fields, and the abilities.
+// Protocol names the protocol of this source: a hash of the messages, with the names and kinds of their fields, and
+// of the abilities.
 func Protocol() string {
 	h := sha256.New()
 	fmt.Fprintln(h, abilities)
-	for _, message := range []any{Request{}, Answer{}, Collection{}, Write{}, List{}} {
-		t := reflect.TypeOf(message)
-		for i := range t.NumField() {
-			fmt.Fprintln(h, t.Name(), t.Field(i).Name, t.Field(i).Type.Kind())
-		}
+	known := map[reflect.Type]bool{}
+	for _, message := range []any{Request{}, Answer{}} {
+		describe(h, reflect.TypeOf(message), known)
 	}
 	return fmt.Sprintf("flyball-rules %x", h.Sum(nil)[:8])
+}
+
+// describe writes the fields of a struct, and of the structs that its fields lead to.
+func describe(w io.Writer, t reflect.Type, known map[reflect.Type]bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || known[t] {
+		return
+	}
+	known[t] = true
+	for i := range t.NumField() {
+		f := t.Field(i)
+		fmt.Fprintln(w, t.Name(), f.Name, f.Type.Kind())
+		describe(w, f.Type, known)
+	}
 }

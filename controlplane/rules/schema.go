@@ -33,12 +33,12 @@ var openAPI = sync.OnceValue(func() *common.OpenAPIV3Config {
 	return config
 })
 
-// metadataModels are the schemas of the metadata of all kinds, as far as custom resources need them.
+// metadataModels returns the schemas of metadata, which those of custom resources refer to.
 var metadataModels = sync.OnceValues(func() (map[string]*spec.Schema, error) {
 	return builder3.BuildOpenAPIDefinitionsForResources(openAPI(), util.GetCanonicalTypeName(&apiextensions.CustomResourceDefinition{}))
 })
 
-// lazyConverter converts objects of a group for managed fields. It reads the schemas on first use.
+// lazyConverter converts objects of one group for managed fields. It parses the schemas on first use.
 type lazyConverter struct {
 	group group
 	once  sync.Once

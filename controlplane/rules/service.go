@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	core "k8s.io/kubernetes/pkg/apis/core"
-	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
 	"k8s.io/kubernetes/pkg/registry/core/service/portallocator"
 	service "k8s.io/kubernetes/pkg/registry/core/service/storage"
 )
@@ -24,23 +23,28 @@ var serviceRange = net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask
 const firstPort, lastPort = 30000, 32767
 
 // allocations gives Services their addresses and ports: the lowest ones that no Service of the call has. The
-// interfaces of allocators have no context, so there is one call at a time.
+// interfaces of allocators have no context, so one call holds it at a time.
 type allocations struct {
-	turn  sync.Mutex // held while a request about Services is answered
+	mu    sync.Mutex // held while a request about Services is answered
 	call  *call
 	known bool
 	ips   map[string]bool
 	ports map[int]bool
+	// service is the one that is created or updated.
+	service *core.Service
+	// inner makes a request of the server itself.
+	inner func(c *call, method, path string, body []byte) error
 }
 
-// begin makes the allocations those of a call. The caller calls the result when the call has ended.
-func (a *allocations) begin(c *call) (end func()) {
-	a.turn.Lock()
-	a.call, a.known, a.ips, a.ports = c, false, map[string]bool{}, map[int]bool{}
-	return a.turn.Unlock
+// acquire makes c the call of the allocations, and returns the function that releases them. It blocks while another
+// call holds them.
+func (a *allocations) acquire(c *call) (release func()) {
+	a.mu.Lock()
+	a.call, a.known, a.service, a.ips, a.ports = c, false, nil, map[string]bool{}, map[int]bool{}
+	return a.mu.Unlock
 }
 
-// read finds what is taken.
+// read collects the addresses and ports of the Services of the call, once.
 func (a *allocations) read() error {
 	if a.known {
 		return nil
@@ -78,44 +82,6 @@ type endpointsOf struct {
 func (e endpointsOf) Delete(ctx context.Context, name string, valid rest.ValidateObjectFunc, o *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	return e.EndpointsStorage.Delete(context.WithValue(ctx, callKey{}, e.call), name, valid, o)
 }
-
-// clusterIPs allocates cluster IPs. Nothing is kept: the objects are the state.
-type clusterIPs struct{ *allocations }
-
-var _ ipallocator.Interface = clusterIPs{}
-
-func (a clusterIPs) Allocate(ip net.IP) error {
-	if err := a.read(); err != nil {
-		return err
-	}
-	if !serviceRange.Contains(ip) {
-		return ipallocator.ErrMismatchedNetwork
-	}
-	if a.ips[ip.String()] {
-		return ipallocator.ErrAllocated
-	}
-	a.ips[ip.String()] = true
-	return nil
-}
-
-func (a clusterIPs) AllocateNext() (net.IP, error) {
-	for n := 2; n < 1<<16-1; n++ { // the first one is that of the Service "kubernetes"
-		ip := net.IPv4(serviceRange.IP[0], serviceRange.IP[1], byte(n>>8), byte(n)).To4()
-		if err := a.Allocate(ip); !errors.Is(err, ipallocator.ErrAllocated) {
-			return ip, err
-		}
-	}
-	return nil, ipallocator.ErrFull
-}
-
-func (a clusterIPs) Release(net.IP) error          { return nil }
-func (a clusterIPs) ForEach(func(net.IP))          {}
-func (a clusterIPs) CIDR() net.IPNet               { return serviceRange }
-func (a clusterIPs) IPFamily() core.IPFamily       { return core.IPv4Protocol }
-func (a clusterIPs) Has(ip net.IP) bool            { return a.ips[ip.String()] }
-func (a clusterIPs) Destroy()                      {}
-func (a clusterIPs) EnableMetrics()                {}
-func (a clusterIPs) DryRun() ipallocator.Interface { return a }
 
 // ports allocates node ports.
 type ports struct{ *allocations }

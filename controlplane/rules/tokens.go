@@ -35,7 +35,7 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// issuer is who issues tokens of service accounts, and the audience of tokens for the API server.
+// issuer is the issuer of tokens of service accounts. It is also their audience if they are for the API server.
 const issuer = "https://kubernetes.default.svc.cluster.local"
 
 var audiences = authenticator.Audiences{issuer}
@@ -54,7 +54,7 @@ var signers struct {
 // maxSigners bounds the keys that are kept.
 const maxSigners = 1024
 
-// signerOf returns the signer of a seed.
+// signerOf returns the signer with the key of a seed.
 func signerOf(seed string) (*signer, error) {
 	signers.Lock()
 	defer signers.Unlock()
@@ -111,7 +111,7 @@ func (s *signer) SignPayload(payload []byte, _ jose.SignatureAlgorithm) ([]byte,
 	return out, nil
 }
 
-// generator makes the tokens of the call in the context.
+// generator issues tokens with the seed, time and uid of the call in the context.
 type generator struct{}
 
 func (generator) GenerateToken(ctx context.Context, claims *jwt.Claims, private any) (string, error) {
@@ -148,12 +148,12 @@ func (t tokens) Create(ctx context.Context, name string, obj runtime.Object, val
 	return made, nil
 }
 
-// authenticated says whose token a request has, by the objects of the call whose turn it is: the real
-// authenticators get another context than that of the call.
-type authenticated struct{ turns *turns }
+// authenticated authenticates a request by its token and the objects of the call that holds the lock. The real
+// authenticators do not pass on the context of the call.
+type authenticated struct{ lock *callLock }
 
 func (a authenticated) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	c := a.turns.call
+	c := a.lock.call
 	s, err := signerOf(c.req.Seed)
 	if err != nil {
 		return nil, false, err
@@ -171,13 +171,14 @@ func (a authenticated) AuthenticateRequest(r *http.Request) (*authenticator.Resp
 		serviceaccount.JWTTokenAuthenticator([]string{serviceaccount.LegacyIssuer}, keys, audiences, legacy),
 		serviceaccount.JWTTokenAuthenticator([]string{issuer}, keys, audiences, later(serviceaccount.NewValidator(objects), objects.by)),
 	)
-	// The real server has a token of its own, too, which is not among the tokens of a review.
+	// The real server also has a token for itself. A review does not know it, but its authenticator shows in errors.
 	own := bearertoken.New(authenticator.TokenFunc(func(context.Context, string) (*authenticator.Response, bool, error) { return nil, false, nil }))
 	known := authenticatedgroup.NewAuthenticatedGroupAdder(union.New(bearertoken.New(token), websocket.NewProtocolAuthenticator(token)))
 	return union.New(own, union.NewFailOnError(known, anonymous.NewAuthenticator(nil))).AuthenticateRequest(r)
 }
 
-// shifted validates claims by the clock of the process, which is some time after that of the call.
+// shifted validates claims whose times are those of the call. The validator reads the clock of the process, so it
+// adds the difference of the two clocks first.
 type shifted[P any] struct {
 	serviceaccount.Validator[P]
 	by time.Duration
@@ -196,7 +197,7 @@ func (s shifted[P]) Validate(ctx context.Context, token string, public *jwt.Clai
 	return s.Validator.Validate(ctx, token, public, private)
 }
 
-// tokenObjects are the objects of a call that tokens are about, with times by the clock of the process.
+// tokenObjects reads the objects that tokens are bound to. Their deletion times are moved to the clock of the process.
 type tokenObjects struct {
 	call *call
 	by   time.Duration
@@ -239,7 +240,7 @@ func tokenObject[T any, P interface {
 	return &own, nil
 }
 
-// unmarked leaves Secrets as they are when their tokens are used.
+// unmarked drops the patches that note in a Secret when its token was used last.
 type unmarked struct{ corev1client.SecretInterface }
 
 func (u unmarked) Secrets(string) corev1client.SecretInterface { return u }

@@ -23,22 +23,22 @@ const (
 	validatingKeys = "/admissionregistration.k8s.io/validatingwebhookconfigurations/"
 )
 
-// webhooks are the real admission plugins that call webhooks. There is one for each content of the
-// configurations, whichever server they belong to.
+// webhooks is the admission plugin that calls webhooks. It has one real plugin for each set of configurations, keyed
+// by their texts, so servers with equal configurations share it.
 type webhooks struct {
 	*admission.Handler
-	sort hookSort
+	purpose hookPurpose
 
 	mu   sync.Mutex
-	made map[[32]byte]seated
+	made map[[32]byte]lockedPlugin
 }
 
-func newWebhooks(sort hookSort) *webhooks {
-	return &webhooks{Handler: admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update), sort: sort, made: map[[32]byte]seated{}}
+func newWebhooks(purpose hookPurpose) *webhooks {
+	return &webhooks{Handler: admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update), purpose: purpose, made: map[[32]byte]lockedPlugin{}}
 }
 
 func (w *webhooks) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if w.sort != mutates {
+	if w.purpose != mutates {
 		return nil
 	}
 	plugin, err := w.of(callFrom(ctx))
@@ -49,7 +49,7 @@ func (w *webhooks) Admit(ctx context.Context, a admission.Attributes, o admissio
 }
 
 func (w *webhooks) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if w.sort != validates {
+	if w.purpose != validates {
 		return nil
 	}
 	plugin, err := w.of(callFrom(ctx))
@@ -59,13 +59,13 @@ func (w *webhooks) Validate(ctx context.Context, a admission.Attributes, o admis
 	return plugin.Validate(ctx, a, o)
 }
 
-// of returns the plugin of a call; nil if there are no webhooks.
-func (w *webhooks) of(c *call) (*seated, error) {
+// of returns the plugin for the configurations of a call; nil if there are none.
+func (w *webhooks) of(c *call) (*lockedPlugin, error) {
 	prefix := mutatingKeys
-	if w.sort == validates {
+	if w.purpose == validates {
 		prefix = validatingKeys
 	}
-	return c.plugin(prefix, func(texts []json.RawMessage) (*seated, error) {
+	return c.plugin(prefix, func(texts []json.RawMessage) (*lockedPlugin, error) {
 		if len(texts) == 0 {
 			return nil, nil
 		}
@@ -93,14 +93,14 @@ func sumOf(texts []json.RawMessage) [32]byte {
 	return [32]byte(hash.Sum(nil))
 }
 
-// make returns the plugin of some configurations.
-func (w *webhooks) make(texts []json.RawMessage) (seated, error) {
+// make returns a plugin for the configurations with these texts.
+func (w *webhooks) make(texts []json.RawMessage) (lockedPlugin, error) {
 	var configurations []runtime.Object
 	var bundles [][]byte
 	for _, text := range texts {
 		obj, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(admissionregistration.SchemeGroupVersion), text)
 		if err != nil {
-			return seated{}, err
+			return lockedPlugin{}, err
 		}
 		switch c := obj.(type) {
 		case *admissionregistration.MutatingWebhookConfiguration:
@@ -114,10 +114,10 @@ func (w *webhooks) make(texts []json.RawMessage) (seated, error) {
 		}
 		configurations = append(configurations, obj)
 	}
-	turn := &turns{}
-	clients := &hookClients{sort: w.sort, bundles: bundles, turn: turn}
+	lock := &callLock{}
+	clients := &hookClients{purpose: w.purpose, bundles: bundles, lock: lock}
 	kind := schema.GroupKind{Group: admissionregistration.GroupName, Kind: "MutatingWebhookConfiguration"}
-	if w.sort == validates {
+	if w.purpose == validates {
 		kind.Kind = "ValidatingWebhookConfiguration"
 	}
 	var inner *generic.Webhook
@@ -125,23 +125,23 @@ func (w *webhooks) make(texts []json.RawMessage) (seated, error) {
 		admission.Interface
 		admission.InitializationValidator
 	}
-	if w.sort == mutates {
+	if w.purpose == mutates {
 		p, err := mutating.NewMutatingWebhook(nil)
 		if err != nil {
-			return seated{}, err
+			return lockedPlugin{}, err
 		}
 		inner, plugin = p.Webhook, p
 	} else {
 		p, err := validating.NewValidatingAdmissionWebhook(nil)
 		if err != nil {
-			return seated{}, err
+			return lockedPlugin{}, err
 		}
 		inner, plugin = p.Webhook, p
 	}
-	inner.SetExternalKubeClientSet(shownClient{turn: turn})
-	inner.SetExternalKubeInformerFactory(shown{turn: turn, fixed: map[schema.GroupKind][]runtime.Object{kind: configurations}})
+	inner.SetExternalKubeClientSet(lockedClient{lock: lock})
+	inner.SetExternalKubeInformerFactory(lockedInformers{lock: lock, fixed: map[schema.GroupKind][]runtime.Object{kind: configurations}})
 	inner.SetAuthorizer(authorizerfactory.NewAlwaysAllowAuthorizer())
 	inner.SetServiceResolver(webhook.NewDefaultServiceResolver())
 	inner.SetAuthenticationInfoResolverWrapper(clients.wrap)
-	return seated{plugin, turn}, plugin.ValidateInitialization()
+	return lockedPlugin{plugin, lock}, plugin.ValidateInitialization()
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // behind starts a rig behind a gateway.
-func behind(t *testing.T, p *plane.Plane, s setup) (*faults.Gateway, *rig) {
+func behind(t *testing.T, p server, s setup) (*faults.Gateway, *rig) {
 	t.Helper()
 	g := gatewayTo(t, p)
 	s.config = g.Config()
@@ -29,7 +28,7 @@ func behind(t *testing.T, p *plane.Plane, s setup) (*faults.Gateway, *rig) {
 // A watch receives a frame that does not parse. The first time that costs a new watch at the same
 // version. The second time at the same version, it costs a list.
 func TestFault06GarbageFrame(t *testing.T) {
-	g, r := behind(t, planetest.Shared(t), setup{tune: steady})
+	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 	garbage := func(w http.ResponseWriter) bool {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":`+"\x00\xff}}\n")
@@ -54,7 +53,7 @@ func TestFault06GarbageFrame(t *testing.T) {
 // A continue token expires between two pages, at every page size and every page.
 func TestFault08ContinueExpired(t *testing.T) {
 	const objects = 8 // besides the ConfigMap of every namespace
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	r := start(t, p, setup{keys: objects})
 	r.fill()
 	for size := 1; size <= objects+1; size++ {
@@ -124,7 +123,7 @@ func TestFault09TooLargeForEver(t *testing.T) {
 		"by message": func(s *metav1.Status) { s.Message = "Too large resource version: 999, current: 7" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, r := behind(t, planetest.Shared(t), setup{tune: steady})
+			g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 			tooLarge := func(w http.ResponseWriter, req *http.Request) bool {
 				q := req.URL.Query()
 				lists := isList(req) || isStream(req)
@@ -165,7 +164,7 @@ func TestFault10TooManyRequests(t *testing.T) {
 		faults.Answer(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "later", pause)
 		return true
 	}
-	g, r := behind(t, planetest.Shared(t), setup{tune: steady})
+	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 	g.Seen()
 	g.Break(times(2, isWatch, busy))
 	g.Drop()
@@ -208,7 +207,7 @@ func spaced(t *testing.T, seen []faults.Request, pause time.Duration, n int) {
 
 // The server answers 500 and 503 to every request for a while.
 func TestFault11ServerErrors(t *testing.T) {
-	g, r := behind(t, planetest.Shared(t), setup{})
+	g, r := behind(t, servertest.Shared(t), setup{})
 	n := 0
 	began := time.Now()
 	g.Break(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -245,7 +244,7 @@ func TestFault11ServerErrors(t *testing.T) {
 // After a break, an API server that lags behind serves the program. It lists an old state and knows
 // no newer one. No observer may see that state.
 func TestFault13OlderView(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
 	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
 	old := ask(t, g, path, "application/json")
@@ -283,7 +282,7 @@ func TestFault14DeletesWhileAway(t *testing.T) {
 		forget bool // the server has no history to replay
 	}{{"replayed", false}, {"unseen", true}} {
 		t.Run(tc.name, func(t *testing.T) {
-			g, r := behind(t, planetest.Shared(t), setup{tune: steady})
+			g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 			g.Break(func(w http.ResponseWriter, req *http.Request) bool {
 				if isWatch(req) {
 					faults.Answer(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "away", 0)
@@ -342,7 +341,7 @@ func (r *rig) deleteAndRemake(deletes, remakes int) (deleted, again int) {
 
 // A streaming list begins and never reports that it is complete.
 func TestFault15StreamingListNeverEnds(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	g := gatewayTo(t, p)
 	g.Break(func(w http.ResponseWriter, req *http.Request) bool {
 		if !isStream(req) {

@@ -16,14 +16,14 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // A watch loses one event and delivers all others. An audit finds the loss within its period. It
 // finds nothing if nothing was lost, however many objects change.
 func TestFault39LostEvent(t *testing.T) {
 	period := pick(time.Minute, 4*time.Second)
-	g, r := behind(t, planetest.Shared(t), setup{manager: flyball.Options{Cache: cache.Options{Audit: period}}})
+	g, r := behind(t, servertest.Shared(t), setup{manager: flyball.Options{Cache: cache.Options{Audit: period}}})
 	key := object.Key{Namespace: r.ns, Name: "victim"}
 	victim := func(value string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string]string{"value": value}}

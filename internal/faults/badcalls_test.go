@@ -20,14 +20,14 @@ import (
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // A call that asks for something impossible returns a typed error that names the fault. Everything
 // else continues.
 func TestBadCallsAreTypedErrors(t *testing.T) {
 	byValue := func(o *corev1.ConfigMap) []string { return []string{o.Data["i"]} }
-	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
+	r := start(t, servertest.Shared(t), setup{also: func(r *rig) {
 		must(t, cache.IndexField(r.mgr.Cache(), "value", byValue))
 	}})
 	ctx, mgr := t.Context(), r.mgr
@@ -100,7 +100,7 @@ func TestBadCallsAreTypedErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// Before the first run, a read is an error, not an empty answer.
-	idle, err := flyball.New(flyball.Options{Config: planetest.Shared(t).RESTConfig(), Name: "idle", SyncTimeout: time.Second})
+	idle, err := flyball.New(flyball.Options{Config: servertest.Shared(t).RESTConfig(), Name: "idle", SyncTimeout: time.Second})
 	must(t, err)
 	defer idle.Live().Close()
 	_, err = controller.New(idle, "c", good, forMaps)

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // found reports whether such an error was reported, or shown in the state of the watch, since the
@@ -51,7 +51,7 @@ const jsonType = "application/json"
 // A watch receives invalid events. Each is one error that names the problem, and the watch
 // continues.
 func TestBadInputOnAWatch(t *testing.T) {
-	g, r := behind(t, planetest.Shared(t), setup{tune: steady})
+	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 	big := strings.Repeat("x", 1<<20)
 	for _, tc := range []struct {
 		name string
@@ -149,7 +149,7 @@ func frame(event, version, meta, members string) string {
 
 // A list is invalid. It is requested again, and its valid objects are kept.
 func TestBadInputInAList(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
 	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
 	list := func(change func(l *bigList)) func(http.ResponseWriter) bool {

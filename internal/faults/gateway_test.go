@@ -16,10 +16,9 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/plane"
 )
 
-func gatewayTo(t *testing.T, p *plane.Plane) *faults.Gateway {
+func gatewayTo(t *testing.T, p server) *faults.Gateway {
 	t.Helper()
 	g, err := faults.NewGateway(p.RESTConfig())
 	must(t, err)

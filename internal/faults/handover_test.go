@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func init() { roles["ticker"] = ticker }
@@ -77,7 +77,7 @@ func (c *child) number(word string) (n int64) {
 // The leader is stopped, or killed, while it writes, with a standby beside it. The test checks that
 // the standby writes afterwards, and logs the time without writes.
 func TestStandbyWritesAfterTheLeader(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, p, file)
 	c := dial(t, p.RESTConfig())
@@ -87,7 +87,7 @@ func TestStandbyWritesAfterTheLeader(t *testing.T) {
 		n      int
 	}{{"SIGTERM", syscall.SIGTERM, pick(100, 3)}, {"SIGKILL", syscall.SIGKILL, pick(20, 1)}} {
 		t.Run(tc.name, func(t *testing.T) {
-			ns := planetest.Namespace(t, p)
+			ns := servertest.Namespace(t, p)
 			_, err := client.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tick"}})
 			must(t, err)
 			start := func(i int) *child {

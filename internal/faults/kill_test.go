@@ -24,8 +24,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func init() { roles["mirror"] = mirror }
@@ -96,7 +95,7 @@ func entry(o *corev1.ConfigMap) string { return fmt.Sprintf("%s/%s\n", o.UID, o.
 // A controller is killed at random times and started again. In the end each object has exactly its
 // side effects, each once.
 func TestFault19Killed(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	r := start(t, p, setup{})
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, p, file)
@@ -214,7 +213,9 @@ func spawn(t *testing.T, role string, env ...string) *child {
 }
 
 // kubeconfig writes an administrator's kubeconfig to a file.
-func kubeconfig(t *testing.T, p *plane.Plane, file string) {
+func kubeconfig(t *testing.T, p interface {
+	UserKubeconfig(string, ...string) ([]byte, error)
+}, file string) {
 	t.Helper()
 	text, err := p.UserKubeconfig("admin", "system:masters")
 	must(t, err)

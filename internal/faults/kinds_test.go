@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // custom returns a kind that only this test uses.
@@ -84,7 +84,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 	book := ledger.New()
 	told, reconciled := book.View("comets told"), book.View("comets reconciled")
 	var comets *cache.Handle
-	g, r := behind(t, planetest.Shared(t), setup{
+	g, r := behind(t, servertest.Shared(t), setup{
 		tune: func(c *reflector.Options) { c.Absent = absent },
 		also: func(r *rig) {
 			define(r, gvk, crd)
@@ -175,7 +175,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 // The program may not read one kind. It reports that within seconds, and the other kinds run. Once
 // the permission is granted, the kind starts by itself.
 func TestFault26Forbidden(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	user := "limited-" + fmt.Sprint(time.Now().UnixNano())
 	cfg, err := p.UserConfig(user)
 	must(t, err)
@@ -232,7 +232,7 @@ func TestFault26Forbidden(t *testing.T) {
 
 // The permission to read a kind is revoked while it is watched, and granted again.
 func TestFault26Revoked(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	user := "revoked-" + fmt.Sprint(time.Now().UnixNano())
 	user0, err := p.UserConfig(user)
 	must(t, err)

@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func init() {
@@ -89,8 +89,8 @@ func writes(mgr *flyball.Manager) error {
 // its writes. No write of it arrives after the first write of the other, and it ends with the
 // cause.
 func TestFault16SuspendedLeader(t *testing.T) {
-	p := planetest.Shared(t)
-	ns, c := planetest.Namespace(t, p), dial(t, p.RESTConfig())
+	p := servertest.Shared(t)
+	ns, c := servertest.Namespace(t, p), dial(t, p.RESTConfig())
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, p, file)
 	start := func(i int) (string, *child) {
@@ -165,7 +165,7 @@ func works(mgr *flyball.Manager) error {
 // Fault 18: a program is told to stop in the middle of a reconcile. It lets the reconcile finish,
 // releases the lease, and ends with code 0. Told twice, it ends at once.
 func TestFault18Terminated(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := dial(t, p.RESTConfig())
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, p, file)
@@ -175,7 +175,7 @@ func TestFault18Terminated(t *testing.T) {
 	}{"once": {1, 0}, "twice": {2, 143}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ns := planetest.Namespace(t, p)
+			ns := servertest.Namespace(t, p)
 			_, err := client.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "work"}})
 			must(t, err)
 			takes := pick(20*time.Second, 3*time.Second)

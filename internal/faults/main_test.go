@@ -9,9 +9,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // TestFaultNN tests fault NN of docs/faults.md. Each test runs a whole program, a manager with a
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
 		os.Exit(roles[role]())
 	}
-	goleak.VerifyTestMain(closing{apiserver.Wrap(planetest.Wrap(m))})
+	goleak.VerifyTestMain(closing{apiserver.Wrap(servertest.Wrap(m))})
 }
 
 // closing closes hurt after the tests.
@@ -65,6 +66,7 @@ type victim struct {
 
 func hurtable(t *testing.T) *plane.Plane {
 	t.Helper()
+	livetest.NeedReal(t)
 	hurt.once.Do(func() {
 		hurt.plane, hurt.err = plane.Start(context.Background(), plane.Options{Progress: os.Stderr})
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // A load balancer answers 404 in place of the API server: for all paths or for one, as a page or as
@@ -37,7 +37,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 		return true
 	}
 	absent := pick(30*time.Second, time.Second)
-	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Options) { steady(c); c.Absent = absent }})
+	g, r := behind(t, servertest.Shared(t), setup{tune: func(c *reflector.Options) { steady(c); c.Absent = absent }})
 	for name, fault := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"a page": html, "a Status": status,
 		"a Status for one path": func(w http.ResponseWriter, q *http.Request) bool {
@@ -80,7 +80,7 @@ func TestFault35VersionRemoved(t *testing.T) {
 	v2 := map[string]any{"name": "v2", "served": true, "storage": false, "schema": v1["schema"]}
 	crd.Object["spec"].(map[string]any)["versions"] = []any{v1, v2}
 	var meteors *cache.Handle
-	r := start(t, planetest.Shared(t), setup{
+	r := start(t, servertest.Shared(t), setup{
 		tune: func(c *reflector.Options) { c.Absent = pick(30*time.Second, time.Second) },
 		also: func(r *rig) {
 			define(r, gvk, crd)

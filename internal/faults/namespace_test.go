@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 const (
@@ -65,7 +65,7 @@ func (k *keeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 // A namespace is being deleted, and an object in it takes long to go.
 func TestFault27NamespaceBeingDeleted(t *testing.T) {
 	k := &keeper{runs: map[string]int{}}
-	r := start(t, planetest.Shared(t), setup{also: func(r *rig) {
+	r := start(t, servertest.Shared(t), setup{also: func(r *rig) {
 		k.r = r
 		_, err := controller.New(r.mgr, "keeper", k.Reconcile, controller.For[corev1.ConfigMap]())
 		must(t, err)

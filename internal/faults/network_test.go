@@ -13,12 +13,11 @@ import (
 	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // proxied returns a configuration that goes through a proxy, and the proxy.
-func proxied(t *testing.T, p *plane.Plane) (*faults.Proxy, *rest.Config) {
+func proxied(t *testing.T, p *servertest.Server) (*faults.Proxy, *rest.Config) {
 	t.Helper()
 	address, err := url.Parse(p.URL())
 	must(t, err)
@@ -32,7 +31,7 @@ func proxied(t *testing.T, p *plane.Plane) (*faults.Proxy, *rest.Config) {
 
 // No bytes arrive any more, on connections that stay open.
 func TestFault02SilentWatch(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	for name, protocols := range map[string][]string{"http1": {"http/1.1"}, "http2": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,8 +57,8 @@ func TestFault02SilentWatch(t *testing.T) {
 
 // The server ends every watch after a second or two, and connections break in between.
 func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
-	proxy, cfg := proxied(t, planetest.Shared(t))
-	r := start(t, planetest.Shared(t), setup{config: cfg, tune: func(c *reflector.Options) {
+	proxy, cfg := proxied(t, servertest.Shared(t))
+	r := start(t, servertest.Shared(t), setup{config: cfg, tune: func(c *reflector.Options) {
 		c.MinTimeout, c.MaxTimeout = time.Second, 2*time.Second
 	}})
 	r.during(func() {
@@ -84,7 +83,7 @@ func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 
 // The server ends every watch as soon as it is open. That is a failure, and the pauses grow.
 func TestFault04WatchClosedAtOnce(t *testing.T) {
-	g, r := behind(t, planetest.Shared(t), setup{tune: func(c *reflector.Options) {
+	g, r := behind(t, servertest.Shared(t), setup{tune: func(c *reflector.Options) {
 		c.Backoff = backoff.Policy{Base: 200 * time.Millisecond, Factor: 2, Max: 2 * time.Second, Jitter: 1}
 	}})
 	g.Seen()
@@ -115,7 +114,7 @@ func TestFault04WatchClosedAtOnce(t *testing.T) {
 
 // The stream ends within a frame, at several offsets.
 func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	gateway := gatewayTo(t, p) // speaks plain HTTP, so that bytes are bytes of frames
 	proxy, err := faults.NewProxy(gateway.Config().Host[len("http://"):])
 	must(t, err)
@@ -137,7 +136,7 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 // The first list is cut at several offsets. No observer sees a part of it, and in the end every
 // object is there once.
 func TestFault05CutInTheFirstList(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	gateway := gatewayTo(t, p)
 	proxy, err := faults.NewProxy(gateway.Config().Host[len("http://"):])
 	must(t, err)
@@ -167,8 +166,8 @@ func TestFault05CutInTheFirstList(t *testing.T) {
 
 // Connections are refused, as by a machine without a server.
 func TestFault11ConnectionRefused(t *testing.T) {
-	proxy, cfg := proxied(t, planetest.Shared(t))
-	r := start(t, planetest.Shared(t), setup{config: cfg})
+	proxy, cfg := proxied(t, servertest.Shared(t))
+	r := start(t, servertest.Shared(t), setup{config: cfg})
 	began := time.Now()
 	proxy.Refuse()
 	r.during(func() {
@@ -194,8 +193,8 @@ func TestFault11ConnectionRefused(t *testing.T) {
 
 // The network is partitioned for minutes, and heals.
 func TestFault20Partition(t *testing.T) {
-	proxy, cfg := proxied(t, planetest.Shared(t))
-	r := start(t, planetest.Shared(t), setup{config: cfg, tune: sooner, keys: 200})
+	proxy, cfg := proxied(t, servertest.Shared(t))
+	r := start(t, servertest.Shared(t), setup{config: cfg, tune: sooner, keys: 200})
 	proxy.Blackhole(faults.Up, faults.Down)
 	r.during(func() {
 		r.await("noticed", func(s reflector.State) bool { return s.Phase == reflector.Stale })
@@ -219,8 +218,8 @@ func TestFault20StopWhileAway(t *testing.T) {
 		"refused": (*faults.Proxy).Refuse,
 	} {
 		t.Run(name, func(t *testing.T) {
-			proxy, cfg := proxied(t, planetest.Shared(t))
-			r := start(t, planetest.Shared(t), setup{config: cfg, tune: sooner})
+			proxy, cfg := proxied(t, servertest.Shared(t))
+			r := start(t, servertest.Shared(t), setup{config: cfg, tune: sooner})
 			breaks(proxy)
 			r.churn(20)
 			began := time.Now()

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // panics counts panics by place.
@@ -61,7 +61,7 @@ func TestFault22Panics(t *testing.T) {
 	}
 	var reg *informer.Registration
 	done := make(chan int, 100)
-	r := start(t, planetest.Shared(t), setup{
+	r := start(t, servertest.Shared(t), setup{
 		manager: flyball.Options{Cache: cache.Options{Kinds: []cache.KindOptions{{
 			Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 			Transform: informer.Transform(func(o *corev1.ConfigMap) error {

@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // rig is a program that watches the ConfigMaps of a namespace, writers that change them, and a
@@ -87,7 +88,10 @@ func start(t *testing.T, p server, s setup) *rig {
 	t.Helper()
 	direct := dial(t, p.RESTConfig())
 	ns := "default" // of a server for this test alone
-	if p, real := p.(*plane.Plane); real {
+	switch p := p.(type) {
+	case *servertest.Server:
+		ns = servertest.Namespace(t, p)
+	case *plane.Plane:
 		ns = planetest.Namespace(t, p)
 	}
 	r := &rig{T: t, direct: direct, ns: ns, keys: max(s.keys, 8), state: newChanges(), began: time.Now()}

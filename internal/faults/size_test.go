@@ -22,7 +22,7 @@ import (
 )
 
 // A few hundred objects of 1.5 MB arrive at full speed. They take little more memory than their
-// size.
+// size. The control plane is real: one in memory would count as memory of the program.
 func TestFault07LargeObjectsScripted(t *testing.T) {
 	const size = 1_500_000
 	count := pick(300, 100)

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/store"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // Gauge is the program's type of the custom kind. The server's schema differs: it also accepts a
@@ -71,7 +71,7 @@ func TestFault24UndecodableObjects(t *testing.T) {
 		return o
 	}
 	var inf *informer.Informer
-	r := start(t, planetest.Shared(t), setup{manager: flyball.Options{Scheme: types}, also: func(r *rig) {
+	r := start(t, servertest.Shared(t), setup{manager: flyball.Options{Scheme: types}, also: func(r *rig) {
 		define(r, gvk, crd)
 		book.Wrote(put(r, "a", int64(1)))
 		put(r, "bad-in-list", "large")

@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/webhook"
 )
 
@@ -94,8 +94,8 @@ func (h *hooks) figure(t *testing.T, name string) (sum float64) {
 // Faults 22 and 31: a webhook panics for one object, and takes too long for another. Both calls
 // fail, and the late handler is cancelled. Nothing accumulates, and all other calls succeed.
 func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	h := newHooks(t, p.RESTConfig(), ns, cert.ManagedOptions{Validating: []string{"faults-" + ns}})
 	var cancelled atomic.Int32
 	must(t, webhook.Validate[corev1.ConfigMap](h.Manager, webhook.ValidatorFuncs[corev1.ConfigMap]{
@@ -163,8 +163,8 @@ func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
 // Fault 25: the conversion webhook of a kind is down. The program reports that kind as degraded,
 // and another kind runs. When the webhook is back, so is the kind.
 func TestFault25ConversionWebhookDown(t *testing.T) {
-	p := planetest.Shared(t)
-	ns := planetest.Namespace(t, p)
+	p := servertest.Shared(t)
+	ns := servertest.Namespace(t, p)
 	gvk, crd := custom("planets", "Planet")
 	name := crd.GetName()
 	v1 := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // bound ends what would never come. A program is built on the way.
@@ -150,7 +150,7 @@ func (r *reader) controlplane(b block) {
 	if flag == nil {
 		r.t.Fatalf("line %d: where does the kubeconfig go? No --kubeconfig-out in %s", b.line, b.text)
 	}
-	p := planetest.Shared(r.t)
+	p := servertest.Shared(r.t)
 	config, err := os.ReadFile(p.KubeconfigPath())
 	if err != nil {
 		r.t.Fatal(err)

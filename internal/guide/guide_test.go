@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // block is a fenced block of a guide. Its info string is a language and a mark:
 //

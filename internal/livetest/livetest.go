@@ -1,4 +1,4 @@
-// Package livetest connects tests to a control plane, and defines kinds there.
+// Package livetest connects tests to a control plane, defines kinds there, and leaves out tests that need a real one.
 package livetest
 
 import (

@@ -1,4 +1,4 @@
-package manifest
+package manifest_test
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { planetest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 const thing = `
 apiVersion: manifest.test/v1
@@ -36,14 +37,14 @@ spec:
 `
 
 // live returns a client of the shared control plane, and the objects of a manifest.
-func live(t *testing.T, text string) (*client.Live, []Object) {
+func live(t *testing.T, text string) (*client.Live, []manifest.Object) {
 	t.Helper()
-	c, err := client.New(planetest.Shared(t).RESTConfig(), client.Options{})
+	c, err := client.New(servertest.Shared(t).RESTConfig(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	objs, err := Decode("test.yaml", strings.NewReader(text))
+	objs, err := manifest.Decode("test.yaml", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +57,11 @@ func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
 	ctx := t.Context()
 	c, objs := live(t, thing)
 	var told []string
-	tell := func(what string) func(Object) {
-		return func(o Object) { told = append(told, what+" "+Name(o)) }
+	tell := func(what string) func(manifest.Object) {
+		return func(o manifest.Object) { told = append(told, what+" "+manifest.Name(o)) }
 	}
 	for range 2 {
-		if err := Apply(ctx, c, "me", objs, tell("applied")); err != nil {
+		if err := manifest.Apply(ctx, c, "me", objs, tell("applied")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +71,7 @@ func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := Delete(ctx, c, objs, tell("deleted")); err != nil {
+		if err := manifest.Delete(ctx, c, objs, tell("deleted")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,11 +87,11 @@ func TestDeleteWaitsForFinalizers(t *testing.T) {
 	ctx := t.Context()
 	c, objs := live(t, strings.ReplaceAll(thing, "manifest.test", "waits.test"))
 	objs[0].SetFinalizers([]string{"waits.test/x"})
-	if err := Apply(ctx, c, "me", objs, nil); err != nil {
+	if err := manifest.Apply(ctx, c, "me", objs, nil); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- Delete(ctx, c, objs, nil) }()
+	go func() { done <- manifest.Delete(ctx, c, objs, nil) }()
 	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(objs[0].GroupVersionKind()))
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestDeleteWaitsForFinalizers(t *testing.T) {
 	}
 	for { // the error has the server's reason as soon as the status does
 		short, cancel := context.WithTimeout(ctx, time.Second)
-		err := Delete(short, c, objs, nil)
+		err := manifest.Delete(short, c, objs, nil)
 		cancel()
 		if err == nil {
 			t.Fatal("Delete returned while the object is there")
@@ -142,13 +143,13 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: chair, namespace: manifest-room}
 `)
-	if err := Apply(ctx, c, "me", objs, nil); err != nil {
+	if err := manifest.Apply(ctx, c, "me", objs, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := Delete(ctx, c, objs, nil); err != nil {
+	if err := manifest.Delete(ctx, c, objs, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := Apply(ctx, c, "me", objs, nil); err != nil {
+	if err := manifest.Apply(ctx, c, "me", objs, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// Servers with users, one after the other. Each is there until the benchmark ends.
+// Starts servers with users, one after the other. Each lives until the benchmark ends.
 func BenchmarkStartWithUsers(b *testing.B) {
 	for _, c := range []struct {
 		name    string
@@ -31,7 +31,8 @@ func BenchmarkStartWithUsers(b *testing.B) {
 	}
 }
 
-// An administrator, whom nothing is asked, a user whose permission is remembered, and one who is new each time.
+// Gets an object as an administrator, as a user whose permission is remembered, and as one whose permission is asked
+// each time.
 func BenchmarkGetByUser(b *testing.B) {
 	s := apiserver.Start(b, apiserver.Options{RBAC: true})
 	admin, err := client.New(s.RESTConfig(), client.Options{})
@@ -78,7 +79,7 @@ func BenchmarkGetByUser(b *testing.B) {
 	})
 	b.Run("asked", func(b *testing.B) {
 		c, n := as(b, "eve"), 0
-		for b.Loop() { // each role makes the server forget
+		for b.Loop() { // each new role empties the memory
 			b.StopTimer()
 			n++
 			if _, err := client.Create(b.Context(), admin, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("r", n)}}); err != nil {

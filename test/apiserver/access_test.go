@@ -17,17 +17,17 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-// Each case is had by several users with an API server in memory that has RBAC, and with a real one.
+// Each case is a conversation of several users with an API server in memory that has RBAC, and with a real one.
 func TestAccessConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{RBAC: true})
-	compareAll(t, slices.Concat(userCases, roleCases, reviewCases, tokenCases), nil, real, memory)
+	newPair(t, real, memory).compareEach(t, slices.Concat(userCases, roleCases, reviewCases, tokenCases))
 }
 
-// as makes the requests that follow those of a user, who has a certificate.
+// as makes the following requests with the certificate of a user.
 func (s *session) as(user string, groups ...string) {
 	s.t.Helper()
 	config, err := s.on.UserConfig(user, groups...)
@@ -38,19 +38,19 @@ func (s *session) as(user string, groups ...string) {
 	s.note("as %s %q", user, groups)
 }
 
-// asAdmin makes the requests that follow those of the administrator.
+// asAdmin makes the following requests as the administrator.
 func (s *session) asAdmin() {
 	s.client = httpClient(s.t.(*testing.T), s.on.RESTConfig())
 	s.note("as the administrator")
 }
 
-// asNobody makes the requests that follow without credentials, but for the headers that they have.
+// asNobody makes the following requests without credentials, but for those in their headers.
 func (s *session) asNobody() {
 	s.client = httpClient(s.t.(*testing.T), rest.AnonymousClientConfig(s.on.RESTConfig()))
 	s.note("as nobody")
 }
 
-// grant lets a user do something in the namespace of the case, with a Role of the user's name.
+// grant gives a user permissions in the namespace of the case, by a Role with the user's name.
 func (s *session) grant(user string, rules ...string) {
 	s.t.Helper()
 	s.asAdmin()
@@ -60,7 +60,7 @@ func (s *session) grant(user string, rules ...string) {
 	s.seen(user, "NS")
 }
 
-// seen waits until the server knows what was granted to a user: the real one looks at a cache.
+// seen waits until the server knows the permissions of a user: the real one reads a cache.
 func (s *session) seen(user, namespace string) {
 	s.t.Helper()
 	s.settled(fmt.Sprintf(`{"user":%q,"resourceAttributes":{"namespace":%q,"verb":"known","resource":"grants"}}`, user, s.path(namespace)), true)
@@ -78,7 +78,7 @@ func (s *session) settled(spec string, allowed bool) {
 	})
 }
 
-// known is the rule by which seen notices that others of its role are known.
+// known is a rule of each role. When seen observes it, the other rules of the role are known, too.
 const known = `{"apiGroups":[""],"resources":["grants"],"verbs":["known"]}`
 
 func rule(group, resources, verbs string, names ...string) string {
@@ -98,7 +98,7 @@ func rule(group, resources, verbs string, names ...string) string {
 
 const configMapA = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`
 
-// userCases are about who makes a request.
+// userCases are about authentication and impersonation.
 var userCases = []conformanceCase{
 	{"nobody", func(s *session) {
 		s.asNobody()
@@ -213,7 +213,7 @@ var userCases = []conformanceCase{
 	}},
 }
 
-// clusterGrant lets a user do something everywhere.
+// clusterGrant gives a user permissions in the whole cluster.
 func (s *session) clusterGrant(user string, rules ...string) {
 	s.t.Helper()
 	s.asAdmin()
@@ -228,13 +228,13 @@ func (s *session) bindEverywhere(user, role string) {
 		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"`+role+`"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"`+user+`"}]}`)
 }
 
-// unsigned is a token of an issuer whose signature is no good.
+// unsigned returns a token of an issuer with a wrong signature.
 func unsigned(issuer string) string {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	return part(`{"alg":"ES256"}`) + "." + part(`{"iss":"`+issuer+`","sub":"system:serviceaccount:a:b"}`) + "." + part(strings.Repeat("x", 64))
 }
 
-// reached writes down whether a document is served, not what is in it.
+// reached writes down whether a document is served, without its content.
 func (s *session) reached(path string) {
 	s.t.Helper()
 	code, _, _ := s.send(http.MethodGet, path, "")

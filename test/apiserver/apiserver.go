@@ -1,4 +1,4 @@
-// Package apiserver provides an API server in memory to tests. Its rules are those of the real one: defaults,
+// Package apiserver provides an API server in memory to tests. Its handlers are those of the real one: defaults,
 // validation, status, finalizers, patches and apply. It needs no etcd, and starts in milliseconds:
 //
 //	func TestCreate(t *testing.T) {
@@ -7,30 +7,31 @@
 //		…
 //	}
 //
-// [Server.Apply] brings in files of objects. [Server.Kubeconfig] is for kubectl, which works: get, apply, scale,
-// patch, describe, explain, wait and the like.
+// Any client works with it: those of controller-runtime and client-go by [Server.RESTConfig], kubectl by
+// [Server.Kubeconfig]. [Server.Apply] applies files of objects.
 //
-// By default no controllers run: Deployments make no Pods, owned objects are not deleted with their owners, and a
-// namespace that is deleted stays as it is. With Options.Controllers they do: Pods are made, bound to a Node, and
-// run, though no container does. [Server.Settle] waits until they have done what is due. Annotations of a Pod, or of
-// the template that makes it, script its life; durations are those of Go, such as "1m30s":
+// By default no controllers run: Deployments make no Pods, owned objects stay when their owners are deleted, and the
+// deletion of a namespace does not end. With Options.Controllers they run: Pods are created, bound to a Node, and
+// become Running, though no container runs. [Server.Settle] waits until the controllers have nothing left to do.
+// Annotations of a Pod, or of the template that makes it, script its life. Durations have the form of Go, such as
+// "1m30s":
 //
 //	kubelet.flyball.dev/image: missing      its images cannot be pulled
-//	kubelet.flyball.dev/start-after: 20s    how long its containers are created
-//	kubelet.flyball.dev/ready-after: never  how long they run before they are ready
-//	kubelet.flyball.dev/exit-after: 10s     how long they run at all
-//	kubelet.flyball.dev/exit-code: "1"      how they end; by default 0
+//	kubelet.flyball.dev/start-after: 20s    the time until its containers run
+//	kubelet.flyball.dev/ready-after: never  the time from then until they are ready
+//	kubelet.flyball.dev/exit-after: 10s     the time that they run
+//	kubelet.flyball.dev/exit-code: "1"      their exit code; the default is 0
 //	kubelet.flyball.dev/stop-after: 5s      how long they take to stop when the Pod is deleted
 //
-// DIFFERENCES.md lists what else the real server does.
+// DIFFERENCES.md lists where the server differs from a real one.
 //
-// By default everybody is an administrator, over plain HTTP. With [Options.RBAC] users may do what their roles
-// allow, over TLS: [Server.UserConfig] is the configuration of one, and the subresource token of a service account
-// issues tokens. What a controller lacks in a cluster it lacks in such a test.
+// By default every client is an administrator, over plain HTTP. With [Options.RBAC] users may do what their roles
+// allow, over TLS. [Server.UserConfig] returns the configuration of a user, and the subresource token of a service
+// account issues tokens. A permission that a controller lacks in a cluster it also lacks in such a test.
 //
-// The rules are a program of their own, which [plane.BuildRules] builds on first use: 3 to 5 minutes on two
-// cores, then seconds. All servers of a test binary share one process of it. It ends with the test binary;
-// [Wrap] ends it in good order.
+// The handlers are those of a separate program, the rules, which [plane.BuildRules] builds on first use. That takes 3 to
+// 5 minutes on two cores. All servers of a test binary share one process of it, which ends with the test binary.
+// [Wrap] ends it earlier, for tests that check for leaks.
 package apiserver
 
 import (
@@ -59,52 +60,54 @@ import (
 
 // Options configures a server. The zero value works.
 type Options struct {
-	// CRDs names a file of custom resource definitions, a folder of such files, or a pattern as of
-	// [filepath.Glob]. Of a folder the files in its subfolder bases count, too. Other objects are left out.
+	// CRDs names a file of custom resource definitions, a folder of such files, or a pattern of [filepath.Glob]. The
+	// files in the subfolder "bases" of a folder count, too. Other objects in the files are ignored. "" means none.
 	CRDs string
-	// State names a file that the server starts from: one of [Server.Export], or a recorded cluster as "flyball
-	// weigh" reads it. Of such a cluster the kinds are left out that the server does not have, and Progress says
-	// which. Empty means the objects of every new cluster.
+	// State names a file with the objects at the start: one of [Server.Export], or a recorded cluster as "flyball
+	// weigh" reads it. Kinds of a recorded cluster that the server does not have are left out, with a line to Progress.
+	// "" means the objects of a new cluster.
 	State string
-	// Now tells the time. nil means the clock.
+	// Now returns the time. nil means time.Now.
 	Now func() time.Time
-	// Seed decides on uids and generated names. Servers of one seed that get the same requests choose the
-	// same ones.
+	// Seed decides on uids, generated names, keys and tokens. Servers with equal seeds choose the same ones for the same
+	// requests.
 	Seed string
 	// History is how long old versions can be listed and watched. Zero means five minutes.
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
-	// RBAC lets users do only what roles allow, with the roles and bindings that a real server has at its start.
-	// Whoever shows no certificate and no token is system:anonymous. RBAC implies TLS.
+	// RBAC lets users do only what roles allow. The server starts with the roles and bindings of a real one. A request
+	// without a certificate and a token is made by system:anonymous. RBAC implies TLS.
 	RBAC bool
-	// TLS serves HTTPS and HTTP/2. Clients show who they are by a certificate, or a token of a service account;
-	// others are refused. Without TLS and RBAC, everybody who says nothing else is an administrator.
+	// TLS serves HTTPS and HTTP/2. Clients authenticate by a certificate, or by a token of a service account; other
+	// requests are refused, unless RBAC is set. Without TLS and RBAC, a request without credentials is made by an
+	// administrator.
 	//
-	// All keys come from the seed, so whoever knows that can sign: this keeps users of a test apart, and nobody
-	// out.
+	// All keys are derived from the seed, so anybody who knows it can sign. TLS keeps the users of a test apart; it does
+	// not protect the server.
 	TLS bool
-	// Port is that of the loopback address. Zero means any free one.
+	// Port is the port on 127.0.0.1. Zero means any free one.
 	Port int
-	// InMemory is for a server without a port: clients of its RESTConfig reach it over pipes. Such a server and
-	// its clients work inside a bubble of testing/synctest, if TestMain runs the tests by [Wrap]. Time does not
-	// go on while the server is busy.
+	// InMemory makes a server without a port. Clients of its RESTConfig call it within the process. Such a server and its
+	// clients work inside a bubble of testing/synctest, if TestMain runs the tests by [Wrap]. Virtual time stands still
+	// while the server is busy.
 	InMemory bool
-	// Controllers names the controllers that run, as the flag --controllers of kube-controller-manager does: "*"
-	// for all, "deployment" for one, "-deployment" for all but it. The scheduler and the kubelet are among them.
-	// nil means none. See DIFFERENCES.md for what they do.
+	// Controllers names the controllers that run, in the form of the flag --controllers of kube-controller-manager: "*"
+	// means all, "deployment" one, and "-deployment" leaves one out. "scheduler" and "kubelet" are among them, and
+	// "events", without which the others write no Events. nil means none. DIFFERENCES.md says how they differ from the
+	// real ones.
 	Controllers []string
-	// DialWebhook connects to webhooks, of admission and of conversion. The address is that of the URL, or an
-	// endpoint of the Service. nil means the network. Inside a bubble of testing/synctest, pipes are of use.
+	// DialWebhook connects to webhooks of admission and conversion. The address is that of the URL, or of an endpoint of
+	// the Service. nil means the network. Inside a bubble of testing/synctest it must return a pipe.
 	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
-	// Progress receives lines about the build of the rules, and about State. nil means standard error.
+	// Progress gets lines about the build of the rules, and about State. nil means standard error.
 	Progress io.Writer
 }
 
 // Server is an API server in memory. Its methods are safe for concurrent use.
 type Server struct {
-	t        testing.TB     // nil: of New
-	pki      *pki.Authority // nil: without TLS
+	t        testing.TB     // nil for a server of New
+	pki      *pki.Authority // nil without TLS
 	web      *web.Server
 	core     core.Options
 	now      func() time.Time
@@ -115,11 +118,11 @@ type Server struct {
 	rt       *direct                                                              // nil: the network's
 }
 
-// Snapshot is the state of a server at one time.
+// Snapshot is a state of a server to which [Server.Restore] returns. It never changes.
 type Snapshot struct{ state *core.Snapshot }
 
-// Start starts a server with a state of its own. It is closed at the end of the test, which fails if a rule of
-// [Server.Fail] has matched nothing.
+// Start starts a server with a state of its own, or ends the test with an error. The server is closed at the end of the
+// test, which then fails if a rule of [Server.Fail] has matched nothing.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	ctx := t.Context()
@@ -146,12 +149,16 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// New starts a server with a state of its own, without a test. The context bounds the build of the rules.
-// Close ends the server.
+// New starts a server with a state of its own, without a test. The context bounds only the build of the rules. The
+// caller must close the server.
 func New(ctx context.Context, o Options) (*Server, error) {
 	chosen, err := control.Choose(all.Controllers, o.Controllers)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: Options.Controllers: %w", err)
+	}
+	definitions, err := o.files()
+	if err != nil {
+		return nil, err
 	}
 	ask, err := rulesFor(ctx, o.Progress)
 	if err != nil {
@@ -172,7 +179,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook})
-	if err := define(handler, o.CRDs); err != nil {
+	if err := define(handler, o.CRDs, definitions); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if err := startControllers(handler, chosen, o); err != nil {
@@ -200,17 +207,31 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address, http://127.0.0.1:PORT, or https:// with TLS. That of a server in memory leads nowhere.
+// files returns the files of CRDs. Files that are missing are found here, before the rules are built.
+func (o Options) files() (definitions []string, err error) {
+	if definitions, err = filesOf(o.CRDs); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
+	if o.State != "" {
+		if _, err := os.Stat(o.State); err != nil {
+			return nil, fmt.Errorf("apiserver: state: %w", err)
+		}
+	}
+	return definitions, nil
+}
+
+// URL returns the address of the server: http://127.0.0.1:PORT, or https://127.0.0.1:PORT with TLS. With InMemory
+// nothing listens there.
 func (s *Server) URL() string { return s.url }
 
-// Snapshot returns the present state. It costs next to nothing, whatever the number of objects.
+// Snapshot returns a snapshot of the present state. It takes less than a microsecond, whatever the number of objects.
 func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
 
-// Restore makes the state what it was, as a restored backup of etcd does: versions go back, too. All watches
-// end.
+// Restore returns to a snapshot of this server, as a restored backup of etcd does: resource versions go back, too. All
+// watches end. A snapshot can be restored any number of times.
 func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
 
-// Compact forgets the history. Watches and continued lists of older versions get 410.
+// Compact drops the history, as a compaction of etcd does. Watches and continued lists of older versions get 410.
 func (s *Server) Compact() { s.web.Compact() }
 
 var shared struct {
@@ -220,10 +241,10 @@ var shared struct {
 	begin  map[bool]*core.Beginning // with RBAC, and without
 }
 
-// errDeadline is the cause if the timeout of "go test" is too short for the build.
-var errDeadline = errors.New(`the time of the test is over: run it again, since the build goes on where it ended, or give "go test" more time by -timeout`)
+// errDeadline is the error if the timeout of "go test" is too short for the build.
+var errDeadline = errors.New(`the timeout of the test is over: run it again, and the build continues where it ended; or give "go test" more time by -timeout`)
 
-// rulesFor returns the function that asks the rules, for a server of the caller.
+// rulesFor returns the function by which a new server asks the rules, inside or outside of a bubble.
 func rulesFor(ctx context.Context, progress io.Writer) (core.Rules, error) {
 	if !inBubble() {
 		client, err := sharedRules(ctx, progress)
@@ -234,7 +255,7 @@ func rulesFor(ctx context.Context, progress io.Writer) (core.Rules, error) {
 	}
 	var client *rules.Client
 	var err error
-	// A context of a bubble is of no use outside.
+	// A context of a bubble cannot be used outside.
 	failed := runOutside(func() { client, err = sharedRules(context.Background(), progress) })
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
@@ -242,7 +263,7 @@ func rulesFor(ctx context.Context, progress io.Writer) (core.Rules, error) {
 	return core.Rules(answers.Over(asked{client}.do)), nil
 }
 
-// answers are the answers of rules that all servers remember together.
+// answers remembers the answers of rules for all servers.
 var answers = memo.New(64 << 20)
 
 // sharedRules returns the client of the rules program that all servers share. The first call builds it.
@@ -282,8 +303,8 @@ func rulesBinary(ctx context.Context, progress io.Writer) (string, error) {
 	return plane.BuildRules(ctx, progress)
 }
 
-// Wrap returns a runner of tests, as [testing.M] is, that ends the rules program after m's tests. The
-// goroutines of all servers have ended when Run returns. Servers inside bubbles of testing/synctest need it:
+// Wrap returns a runner of tests, as [testing.M] is, that runs the tests of m and then ends the rules program. No
+// goroutine of a server is left when Run returns. Servers inside bubbles of testing/synctest need it:
 //
 //	goleak.VerifyTestMain(apiserver.Wrap(m))
 func Wrap(m interface{ Run() int }) interface{ Run() int } { return wrapped{m} }

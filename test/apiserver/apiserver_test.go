@@ -172,7 +172,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// A snapshot brings the server back, as often as it is wanted.
+// A snapshot can be restored any number of times.
 func TestSnapshot(t *testing.T) {
 	ctx := t.Context()
 	s := apiserver.Start(t, apiserver.Options{})
@@ -236,7 +236,7 @@ func TestAnswersAreDeterministic(t *testing.T) {
 	}
 }
 
-// What a program asks first: is the server there, which version is it, what does it serve?
+// The documents that a program reads first: health, version, discovery.
 func TestDocuments(t *testing.T) {
 	s := apiserver.Start(t, apiserver.Options{})
 	for path, want := range map[string]string{
@@ -255,7 +255,7 @@ func TestDocuments(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A server is there until the benchmark ends, so that its memory can be told.
+// Each server lives until the benchmark ends, so that its memory can be measured.
 func BenchmarkStart(b *testing.B) {
 	apiserver.Start(b, apiserver.Options{}) // the first one starts the rules
 	before, n := heap(), 0

@@ -20,7 +20,7 @@ const (
 
 const jobPod = `"template":{"metadata":{"labels":{"a":"b"}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}`
 
-// applicationCases are about the controllers of what runs in a cluster, but for Deployments.
+// applicationCases are about the controllers of applications, without those of Deployments.
 var applicationCases = []controlledCase{
 	{"statefulset", func(s *session) {
 		for name, size := range map[string]string{"a": "2Gi", "b": "3Gi"} { // the first claim gets the smaller one

@@ -10,9 +10,9 @@ import (
 	"github.com/flyball-io/flyball/internal/manifest"
 )
 
-// Apply applies the objects of files and folders server-side, as the field manager "test". Those that others
-// need come first. An object without a namespace whose kind has one comes into "default". An error ends the test.
-// It panics on a server of [New], which has no test.
+// Apply applies the objects in files and folders server-side, with the field manager "test". Definitions and namespaces
+// come before the objects that need them. A namespaced object without a namespace gets "default". An error ends the
+// test. Apply panics on a server of [New], which has no test.
 func (s *Server) Apply(paths ...string) {
 	if s.t == nil {
 		panic("apiserver: Apply is for a server of Start, which has a test")

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// letters is a body of many letters that is nowhere in memory.
+// letters is a long body that is made while it is read.
 type letters struct{ left int }
 
 func (l *letters) Read(b []byte) (int, error) {

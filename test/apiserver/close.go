@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// closeBound is how long Close waits for the requests that run.
+// closeBound bounds how long Close waits for requests that run.
 const closeBound = 10 * time.Second
 
-// goAway is how long Close waits for clients of HTTP/2 to close connections on which nothing runs any more.
+// goAway bounds how long Close waits for clients of HTTP/2 to close idle connections.
 const goAway = 20 * time.Millisecond
 
-// Close ends all watches, waits for the requests that run, and closes the port.
+// Close ends all watches, waits up to ten seconds for requests that run, and closes the port. Servers of [Start] are
+// closed by their test.
 func (s *Server) Close() error {
 	s.web.Close()
 	bound := closeBound
@@ -41,7 +42,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// requests counts those that run.
+// requests counts the requests that run. It is safe for concurrent use.
 type requests struct {
 	next http.Handler
 
@@ -74,7 +75,7 @@ func (r *requests) begin() bool {
 	return true
 }
 
-// end lets no more requests begin, and reports whether those that run have ended in time.
+// end refuses new requests, and reports whether those that run have ended in time.
 func (r *requests) end(bound time.Duration) bool {
 	r.mu.Lock()
 	if r.ended == nil {

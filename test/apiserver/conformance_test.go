@@ -28,22 +28,32 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m)))
 }
 
-// Each case runs against the API server in memory and against a real one. What they answer is equal.
+// Each case runs against the API server in memory and against a real one. Their answers are equal.
 func TestConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
-	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
-	memory := apiserver.Start(t, apiserver.Options{})
 	alone := slices.Concat(aloneCases, peerCases, webhookCases, conversionCases, policyCases, defaultCases)
 	together := slices.Concat(flows, customCases, kindCases(), readCases(), edgeCases(), oddCases(), structureCases())
-	compareAll(t, alone, together, real, memory)
+	for _, group := range []struct {
+		name    string
+		compare func(*testing.T, pair)
+	}{
+		{"alone", func(t *testing.T, p pair) { p.compareEach(t, alone) }},
+		{"together", func(t *testing.T, p pair) { p.compareTogether(t, together) }},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			t.Parallel() // each has servers of its own
+			real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
+			group.compare(t, newPair(t, real, apiserver.Start(t, apiserver.Options{})))
+		})
+	}
 }
 
-// aloneCases read or change what all cases have.
+// aloneCases read or change objects that all cases share. They do not run at the same time as others.
 var aloneCases []conformanceCase
 
-// server is a server that conversations are had with.
+// server is a server on which cases run.
 type server interface {
 	URL() string
 	RESTConfig() *rest.Config
@@ -51,63 +61,81 @@ type server interface {
 }
 
 // repeats is how often a case that differs is run again, in another namespace. The real server reads caches that may be
-// late, above all on a busy machine, and what it then answers is chance. This one has none: a defect differs each time.
+// late, most of all on a busy machine. The server in memory has none, so a defect differs each time.
 const repeats = 2
 
-// apart is how far the numbers of the same case are apart.
+// apart is added to the number of a case for each repetition.
 const apart = 3000
 
-// compareAll runs each case against both servers: those alone first, each when no other one runs.
-func compareAll(t *testing.T, alone, together []conformanceCase, real, memory server) {
-	servers := [2]server{real, memory}
-	clients := [2]*http.Client{httpClient(t, real.RESTConfig()), httpClient(t, memory.RESTConfig())}
-	var answers atomic.Int64
-	talk := func(t *testing.T, n int, c conformanceCase) (differ []string) {
-		var out [2][]string
-		for i, on := range servers {
-			s := &session{t: t, client: clients[i], on: on, url: on.URL(), real: i == 0, ns: fmt.Sprintf("c-%d", n), names: map[string]string{}}
-			s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
-			c.run(s)
-			out[i] = s.out
-		}
-		want, got := out[0], out[1]
-		answers.Add(int64(len(want)))
-		if len(want) == 0 {
-			t.Error("the case asks nothing")
-		}
-		if len(want) != len(got) {
-			differ = append(differ, fmt.Sprintf("got %d answers, want %d", len(got), len(want)))
-		}
-		for i := range min(len(want), len(got)) {
-			if d := cmp.Diff(strings.Split(want[i], "\n"), strings.Split(got[i], "\n")); d != "" {
-				head, _, _ := strings.Cut(want[i], "\n")
-				differ = append(differ, fmt.Sprintf("answer %d: %s (-real +memory):\n%s", i, head, d))
-			}
-		}
-		return differ
+// pair is a real server and one in memory.
+type pair struct {
+	servers [2]server
+	clients [2]*http.Client
+	answers *atomic.Int64
+}
+
+func newPair(t *testing.T, real, memory server) pair {
+	return pair{[2]server{real, memory}, [2]*http.Client{httpClient(t, real.RESTConfig()), httpClient(t, memory.RESTConfig())}, new(atomic.Int64)}
+}
+
+// talk has a conversation with both servers, and returns how their answers differ. No other has the number n.
+func (p pair) talk(t *testing.T, n int, c conformanceCase) (differ []string) {
+	t.Helper()
+	var out [2][]string
+	for i, on := range p.servers {
+		s := &session{t: t, client: p.clients[i], on: on, url: on.URL(), real: i == 0, ns: fmt.Sprintf("c-%d", n), names: map[string]string{}}
+		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+		c.run(s)
+		out[i] = s.out
 	}
-	compare := func(t *testing.T, n int, c conformanceCase) {
-		differ := talk(t, n, c)
-		for again := 1; len(differ) > 0 && again <= repeats; again++ {
-			t.Logf("once more, since they differ:\n%s", strings.Join(differ, "\n"))
-			differ = talk(t, n+again*apart, c)
-		}
-		for _, d := range differ {
-			t.Error(d)
+	want, got := out[0], out[1]
+	p.answers.Add(int64(len(want)))
+	if len(want) == 0 {
+		t.Error("the case asks nothing")
+	}
+	if len(want) != len(got) {
+		differ = append(differ, fmt.Sprintf("got %d answers, want %d", len(got), len(want)))
+	}
+	for i := range min(len(want), len(got)) {
+		if want[i] != got[i] {
+			head, _, _ := strings.Cut(want[i], "\n")
+			d := cmp.Diff(strings.Split(want[i], "\n"), strings.Split(got[i], "\n"))
+			differ = append(differ, fmt.Sprintf("answer %d: %s (-real +memory):\n%s", i, head, d))
 		}
 	}
-	for n, c := range alone {
-		t.Run(c.name, func(t *testing.T) { compare(t, n, c) })
+	return differ
+}
+
+// compare fails the test if the servers differ each time.
+func (p pair) compare(t *testing.T, n int, c conformanceCase) {
+	t.Helper()
+	differ := p.talk(t, n, c)
+	for again := 1; len(differ) > 0 && again <= repeats; again++ {
+		t.Logf("once more, since they differ:\n%s", strings.Join(differ, "\n"))
+		differ = p.talk(t, n+again*apart, c)
 	}
-	t.Run("together", func(t *testing.T) {
-		for n, c := range together {
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				compare(t, len(alone)+n, c)
-			})
-		}
-	})
-	t.Logf("%d cases, %d answers", len(alone)+len(together), answers.Load())
+	for _, d := range differ {
+		t.Error(d)
+	}
+}
+
+// compareEach runs one case after the other.
+func (p pair) compareEach(t *testing.T, cases []conformanceCase) {
+	for n, c := range cases {
+		t.Run(c.name, func(t *testing.T) { p.compare(t, n, c) })
+	}
+	t.Logf("%d cases, %d answers", len(cases), p.answers.Load())
+}
+
+// compareTogether runs several cases at a time.
+func (p pair) compareTogether(t *testing.T, cases []conformanceCase) {
+	for n, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p.compare(t, n, c)
+		})
+	}
+	t.Cleanup(func() { t.Logf("%d cases, %d answers", len(cases), p.answers.Load()) })
 }
 
 func httpClient(t *testing.T, config *rest.Config) *http.Client {

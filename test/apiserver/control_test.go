@@ -31,7 +31,7 @@ func settle(t *testing.T, s *apiserver.Server) {
 	}
 }
 
-// What belongs into each namespace is there when the server is, and comes into new ones.
+// Each namespace has the objects that belong into it: the first ones at the start, and new ones.
 func TestNamespaceContents(t *testing.T) {
 	ctx := t.Context()
 	s, c := controlled(t, "serviceaccount", "root-ca-cert-publisher")
@@ -58,7 +58,7 @@ func TestNamespaceContents(t *testing.T) {
 	}
 }
 
-// A fault rule is about controllers if it names their user. What has failed is done again.
+// A fault rule matches controllers if it names their user. A failed request is retried.
 func TestFaultsOfControllers(t *testing.T) {
 	ctx := t.Context()
 	s, c := controlled(t, "serviceaccount")
@@ -93,7 +93,7 @@ func TestFaultsOfControllers(t *testing.T) {
 	}
 }
 
-// Controllers begin anew when the state is restored, or the history is gone.
+// Controllers begin again when the state is restored, or the history is lost.
 func TestControllersAfterRestore(t *testing.T) {
 	ctx := t.Context()
 	s, c := controlled(t, "serviceaccount")

@@ -8,7 +8,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 )
 
-// startControllers lets controllers run until the server is closed.
+// startControllers starts controllers, which run until the server is closed.
 func startControllers(handler *web.Server, chosen []control.Known, o Options) error {
 	if len(chosen) == 0 {
 		return nil
@@ -24,6 +24,7 @@ func startControllers(handler *web.Server, chosen []control.Known, o Options) er
 	return handler.Control(control.NewSet(chosen, options))
 }
 
-// Settle waits until the controllers have done all that is due. What they do at a later time, such as the retry of a
-// failed request, it does not wait for. The error is the cause of the end of ctx.
+// Settle waits until the controllers have nothing left to do now. It does not wait for work of a later time, such as
+// the retry of a failed request. Without controllers it returns at once. The error is the cause of the end of ctx, or
+// that the server was closed.
 func (s *Server) Settle(ctx context.Context) error { return s.web.Settle(ctx) }

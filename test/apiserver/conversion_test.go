@@ -43,9 +43,54 @@ func (h *hookServer) defineGauges() {
 	}
 }
 
+// plainDefinition is the definition of gauges whose versions differ by their names only, for the server.
+func (h *hookServer) plainDefinition() string {
+	whole := h.gaugeDefinition("v1", "{}")
+	return whole[:strings.Index(whole, ",\n\t\t\t\"conversion\"")] + "}}"
+}
+
+// defineSelected creates the definition of gauges with one selectable field in each version.
+func (h *hookServer) defineSelected(definition, first, second string) {
+	h.s.t.Helper()
+	for version, field := range map[string]string{"v1": first, "v2": second} {
+		name := fmt.Sprintf(`{"name":%q,`, version)
+		definition = strings.Replace(definition, name, name+fmt.Sprintf(`"selectableFields":[{"jsonPath":%q}],`, field), 1)
+	}
+	h.s.post(definitions, definition)
+	h.s.await(definitions+"/gauges.NS.example.com", "InitialNamesAccepted")
+	for _, v := range []string{"v1", "v2"} {
+		h.s.await("/apis/NS.example.com/"+v, `"gauges"`)
+		h.s.await(fmt.Sprintf(gauges, v), `"items"`)
+	}
+}
+
+// selectedGauges lists, watches and deletes gauges by a field of each version.
+func selectedGauges(s *session, first, second string) {
+	v1, v2 := fmt.Sprintf(gauges, "v1"), fmt.Sprintf(gauges, "v2")
+	s.post(v1, gauge("v1", "a", 1))
+	s.post(v2, gauge("v2", "b", 2))
+	s.post(v2, gauge("v2", "c", 2))
+	one, two := v1+"?fieldSelector="+first+"%3D2", v2+"?fieldSelector="+second+"%3D2"
+	w := s.watch(v2 + "?watch=1&timeoutSeconds=30&fieldSelector=" + second + "%3D2")
+	w.next(2)
+	for _, path := range []string{one, two, v2 + "?fieldSelector=" + second + "%21%3D2", v2 + "?fieldSelector=" + first + "%3D2", one + "&limit=1", two + ",metadata.name%3Dc"} {
+		s.get(path)
+	}
+	s.do("GET", two, "", "Accept", acceptTable)
+	s.patch(mergePatch, v1+"/a", `{"spec":{"size":2}}`)
+	w.next(1)
+	s.patch(mergePatch, v2+"/b", `{"spec":{"amount":"3"}}`)
+	w.next(1)
+	s.delete(v1+"/c", "")
+	w.next(1)
+	s.delete(two, "")
+	w.next(1)
+	s.get(v1)
+}
+
 const conversionReview = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{"uid":%q,"result":%s,"convertedObjects":%s}}`
 
-// converted converts gauges. then may do something to the result.
+// converted returns a webhook that converts gauges. then changes the result; it may be nil.
 func converted(then func(map[string]any)) func(review) string {
 	return func(v review) string {
 		for _, o := range v.Request.Objects {
@@ -119,6 +164,45 @@ var conversionCases = []conformanceCase{
 		s.post(v2, gauge("v2", "b", 3))
 		w.next(1)
 		s.delete(v1+"/a", "")
+		w.next(1)
+	}},
+	{"fields of another version are selected", func(s *session) {
+		h := newHooks(s)
+		h.on("/convert", converted(func(map[string]any) {}))
+		h.defineSelected(h.gaugeDefinition("v1", fmt.Sprintf(`{"url":"%s/convert","caBundle":%q}`, h.url, authority().bundle)), ".spec.size", ".spec.amount")
+		selectedGauges(s, "spec.size", "spec.amount")
+	}},
+	{"fields of another version are selected without a webhook", func(s *session) {
+		h := newHooks(s)
+		h.defineSelected(h.plainDefinition(), ".spec.color", ".spec.shade")
+		v1, v2 := fmt.Sprintf(gauges, "v1"), fmt.Sprintf(gauges, "v2")
+		s.post(v1, gauge("v1", "a", 1))
+		s.post(v2, gauge("v2", "b", 2))
+		for _, path := range []string{v1 + "?fieldSelector=spec.color%3D", v2 + "?fieldSelector=spec.shade%3D", v2 + "?fieldSelector=spec.color%3D"} {
+			for _, value := range []string{"red", "dark", ""} {
+				s.get(path + value)
+			}
+		}
+		s.patch(mergePatch, v1+"/a", `{"spec":{"color":"dark"}}`)
+		s.get(v1 + "?fieldSelector=spec.color%3Ddark")
+		s.get(v2 + "?fieldSelector=spec.shade%3Ddark")
+	}},
+	{"fields become selectable", func(s *session) {
+		h := newHooks(s)
+		h.defineSelected(h.plainDefinition(), ".spec.color", ".spec.shade")
+		v1 := fmt.Sprintf(gauges, "v1")
+		s.post(v1, gauge("v1", "a", 1))
+		s.post(v1, gauge("v1", "b", 2))
+		s.patch(jsonPatch, definitions+"/gauges.NS.example.com", `[{"op":"add","path":"/spec/versions/0/selectableFields/-","value":{"jsonPath":".spec.size"}}]`)
+		s.await(v1+"?fieldSelector=spec.size%3D2", `"size":2`)
+		s.get(v1 + "?fieldSelector=spec.size%3D2")
+		s.get(v1 + "?fieldSelector=spec.size%3D2,spec.color%3Dred")
+		s.get(v1 + "?fieldSelector=spec.size%21%3D2")
+		w := s.watch(v1 + "?watch=1&timeoutSeconds=30&fieldSelector=spec.size%3D1")
+		w.next(1)
+		s.patch(mergePatch, v1+"/a", `{"spec":{"size":3}}`)
+		w.next(1)
+		s.patch(mergePatch, v1+"/b", `{"spec":{"size":1}}`)
 		w.next(1)
 	}},
 	{"another version is stored", func(s *session) {

@@ -17,15 +17,11 @@ import (
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// define creates the custom resource definitions of a file, a folder or a pattern. An error names the file and
-// the object.
-func define(s *web.Server, where string) error {
+// define creates the custom resource definitions in files, which are those of where. An error names the file and the
+// object.
+func define(s *web.Server, where string, files []string) error {
 	if where == "" {
 		return nil
-	}
-	files, err := filesOf(where)
-	if err != nil {
-		return err
 	}
 	from := map[string]string{}
 	var errs []error
@@ -56,8 +52,11 @@ func define(s *web.Server, where string) error {
 	return errors.Join(errs...)
 }
 
-// filesOf returns the files that Options.CRDs names.
+// filesOf returns the files that Options.CRDs names; none for "".
 func filesOf(where string) ([]string, error) {
+	if where == "" {
+		return nil, nil
+	}
 	names, err := filepath.Glob(where)
 	if err != nil {
 		return nil, fmt.Errorf("CRDs %q: %w", where, err)
@@ -94,7 +93,7 @@ func create(s *web.Server, o manifest.Object) error {
 	post.Method, post.URL, post.Body = http.MethodPost, definitions, body
 	switch answer := s.Step(post); answer.Code {
 	case http.StatusCreated:
-	case http.StatusConflict: // of Options.State
+	case http.StatusConflict: // it is in Options.State, too
 		patch := post
 		patch.Method, patch.URL, patch.ContentType = http.MethodPatch, definitions+"/"+o.GetName(), "application/merge-patch+json"
 		if answer := s.Step(patch); answer.Code != http.StatusOK {
@@ -119,7 +118,7 @@ func create(s *web.Server, o manifest.Object) error {
 	return nil
 }
 
-// refusal is what an answer says of a request that failed.
+// refusal returns the error of an answer to a request that failed.
 func refusal(a core.Answer) error {
 	var status metav1.Status
 	if err := json.Unmarshal(a.Body, &status); err != nil || status.Message == "" {

@@ -67,7 +67,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// fatal collects what a test would have ended with.
+// fatal is a test that keeps the errors of Fatal, and panics in place of ending.
 type fatal struct {
 	testing.TB
 	text string
@@ -84,7 +84,7 @@ func (f *fatal) Fatal(args ...any) {
 	panic(f)
 }
 
-// What is wrong with definitions is said with the file and the object.
+// Errors about definitions name the file and the object.
 func TestCRDsThatAreNotValid(t *testing.T) {
 	second := strings.Replace(toyCRD, "plural: toys, kind: Toy", "plural: tools, kind: Toy", 1)
 	second = strings.Replace(second, "toys.example.com", "tools.example.com", 1)

@@ -10,7 +10,7 @@ const (
 	widgets     = "/apis/NS.example.com/v1/namespaces/NS/widgets"
 )
 
-// definition is a CRD of the case's own group. A version is its name and the rest of its fields.
+// definition returns a CRD of the case's own group, with versions as JSON.
 func definition(plural, kind, versions string) string {
 	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%s.NS.example.com"},
 		"spec":{"group":"NS.example.com","scope":"Namespaced","names":{"plural":%q,"kind":%q,"shortNames":["%.2s"],"categories":["all"]},"versions":[%s]}}`,
@@ -47,6 +47,10 @@ func define(s *session, plural, kind, versions string) {
 
 // customCases are about custom resources. Each case has an API group of its own.
 var customCases = []conformanceCase{
+	{"errors about metadata come before those of the schema", func(s *session) {
+		define(s, "clues", "Clue", `{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"integer","minimum":5}}}}}`)
+		s.post("/apis/NS.example.com/v1/namespaces/NS/clues", `{"apiVersion":"NS.example.com/v1","kind":"Clue","metadata":{"name":"x","labels":{"a":"x y"}},"a":1}`)
+	}},
 	{"define a kind", func(s *session) {
 		define(s, "widgets", "Widget", widgetVersion)
 		s.get(definitions + "/widgets.NS.example.com")

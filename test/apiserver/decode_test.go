@@ -27,7 +27,7 @@ const (
 	protobufPrefix = "k8s\x00"
 )
 
-// comparedHeaders are those that both servers must have alike.
+// comparedHeaders are the headers that must be equal.
 var comparedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Allow", "Location", "Content-Encoding", "Vary", "Warning", "X-Content-Type-Options"}
 
 // headers returns the headers that are compared.
@@ -48,10 +48,14 @@ var kindsOfServer = func() *runtime.Scheme {
 	if err := apiextensionsv1.AddToScheme(s); err != nil {
 		panic(err)
 	}
+	// The types of APIServices are in no module that this one has. Their metadata is where that of all kinds is.
+	gv := schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}
+	s.AddKnownTypeWithName(gv.WithKind("APIService"), &metav1.PartialObjectMetadata{})
+	s.AddKnownTypeWithName(gv.WithKind("APIServiceList"), &metav1.PartialObjectMetadataList{})
 	return s
 }()
 
-// json returns a body as JSON, whatever its type is. A body that is no object stays as it is.
+// json returns a body as JSON, also if it is protobuf. A body that is no object stays as it is.
 func (s *session) json(text []byte, contentType string) []byte {
 	switch {
 	case strings.HasPrefix(contentType, protobufType):
@@ -112,7 +116,7 @@ type events struct {
 	protobuf bool
 }
 
-// next waits for n events and writes them down.
+// next waits for n events, and writes them down.
 func (e *events) next(n int) {
 	e.s.t.Helper()
 	for range n {
@@ -125,7 +129,7 @@ func (e *events) next(n int) {
 	}
 }
 
-// read returns the next event as JSON, but for bookmarks of a clock.
+// read returns the next event as JSON. It skips bookmarks that come by the clock.
 func (e *events) read() ([]byte, error) {
 	for {
 		text, err := e.frame()
@@ -174,7 +178,7 @@ func (e *events) all() {
 	}
 }
 
-// settle waits until a changed definition is in force, which nothing announces.
+// settle waits until a changed definition is in force on the real server, which has no signal for that.
 func (s *session) settle() {
 	if s.real {
 		time.Sleep(time.Second)

@@ -15,11 +15,11 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 )
 
-// direct is a transport that hands requests to a server of the same process. Bodies are streams of bytes, as over a
-// connection; there are no lines of HTTP, which cost more than the server does.
+// direct is a transport that passes requests to a server of the same process. Bodies are streams of bytes, as over a
+// connection. Requests are not written as HTTP text, which would cost more than the server does.
 //
 //	RoundTrip ──▶ goroutine: ServeHTTP ──▶ exchange ──▶ Response.Body
-//	                                         │ at most maxAhead bytes wait for the reader
+//	                                         │ at most maxAhead unread bytes
 type direct struct {
 	server *web.Server
 
@@ -28,7 +28,7 @@ type direct struct {
 	running sync.WaitGroup
 }
 
-// maxAhead is how much of an answer that is flushed may wait for its reader: what a connection would hold.
+// maxAhead bounds the unread bytes of a flushed answer, as the buffers of a connection do.
 const maxAhead = 64 << 10
 
 var errRefused = &net.OpError{Op: "dial", Net: "memory", Addr: address{}, Err: errors.New("connection refused: the server is closed")}
@@ -76,7 +76,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.code == 0 {
-		return nil, x.err // it ended before its header
+		return nil, x.err // the exchange ended before its header
 	}
 	if !x.done {
 		x.stop = context.AfterFunc(req.Context(), func() { x.end(context.Cause(req.Context())) })
@@ -90,10 +90,10 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// CloseIdleConnections is that of [http.Transport]. There are none.
+// CloseIdleConnections does nothing: there are no connections. Clients call it on their transports.
 func (*direct) CloseIdleConnections() {}
 
-// close refuses requests from now on, and waits for those that run.
+// close refuses new requests, and waits for those that run, until ctx ends.
 func (d *direct) close(ctx context.Context) error {
 	d.mu.Lock()
 	d.closed = true
@@ -117,23 +117,23 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// exchange is one request and its answer: a writer for the server, a reader for the client. To the server it is
-// also a connection that can be cut.
+// exchange is one request and its answer. The server writes to it, and the client reads from it. To the server it is
+// also the connection of the request, which [web.Server.Restart] cuts by Close.
 type exchange struct {
-	net.Conn // nothing of it but Close is used
+	net.Conn // only Close is used
 	header   http.Header
 	cancel   context.CancelFunc
-	ready    chan struct{} // closed with the header, or with the end
+	ready    chan struct{} // closed when the header is there, or at the end
 
 	mu     sync.Mutex
-	moved  sync.Cond // the buffer has changed, or the exchange has ended
+	moved  sync.Cond // signals that the buffer has changed, or that the exchange has ended
 	code   int
 	sent   http.Header
-	shown  bool // ready is closed
+	shown  bool // whether ready is closed
 	buffer bytes.Buffer
-	flowed bool  // the server has flushed
-	done   bool  // the server has ended
-	err    error // what the reader gets after the buffer; nil while there may be more
+	flowed bool  // whether the server has flushed
+	done   bool  // whether the handler has returned
+	err    error // the reader's error after the buffer; nil while more may be written
 	stop   func() bool
 }
 
@@ -159,7 +159,7 @@ func (x *exchange) serve(h http.Handler, req *http.Request) {
 	h.ServeHTTP(x, req)
 }
 
-// finish ends the exchange for the server.
+// finish ends the exchange when the handler has returned, or has cut the connection.
 func (x *exchange) finish(err error) {
 	x.mu.Lock()
 	x.done = true
@@ -172,21 +172,21 @@ func (x *exchange) finish(err error) {
 	}
 }
 
-// end ends the exchange: the reader gets what is there, and an error.
+// end ends the exchange with an error. The reader gets the error after the bytes in the buffer.
 func (x *exchange) end(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.err == nil {
 		x.err = err
 		if !x.flowed && errors.Is(err, io.ErrUnexpectedEOF) {
-			x.code, x.err = 0, io.EOF // nothing of it has left the server
+			x.code, x.err = 0, io.EOF // the server had sent nothing
 		}
 	}
 	x.show()
 	x.moved.Broadcast()
 }
 
-// show lets RoundTrip return. The caller holds the lock.
+// show makes RoundTrip return. The caller holds the lock.
 func (x *exchange) show() {
 	if !x.shown {
 		x.shown = true
@@ -194,17 +194,25 @@ func (x *exchange) show() {
 	}
 }
 
-func (x *exchange) Header() http.Header { return x.header }
+// Header returns the header that is to be sent. What changes after that was sent is not seen.
+func (x *exchange) Header() http.Header {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.code != 0 {
+		return x.sent.Clone()
+	}
+	return x.header
+}
 
 func (x *exchange) WriteHeader(code int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.code == 0 {
-		x.code, x.sent = code, x.header.Clone()
+		x.code, x.sent = code, x.header
 	}
 }
 
-// Write waits while the reader has enough to read of an answer that flows.
+// Write appends to the buffer. After a flush it waits while the buffer has more than maxAhead bytes.
 func (x *exchange) Write(b []byte) (int, error) {
 	x.WriteHeader(http.StatusOK)
 	x.mu.Lock()
@@ -218,7 +226,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return x.buffer.Write(b)
 }
 
-// FlushError lets the reader have what was written.
+// FlushError makes the written bytes readable.
 func (x *exchange) FlushError() error {
 	x.WriteHeader(http.StatusOK)
 	x.mu.Lock()
@@ -232,14 +240,14 @@ func (x *exchange) FlushError() error {
 	return nil
 }
 
-// Close cuts the exchange, as a connection is cut.
+// Close cuts the exchange, as a reset cuts a connection.
 func (x *exchange) Close() error {
 	x.end(io.ErrUnexpectedEOF)
 	x.cancel()
 	return nil
 }
 
-// body is what the client reads.
+// body is the body of the response.
 type body struct{ x *exchange }
 
 func (b body) Read(p []byte) (int, error) {
@@ -257,7 +265,7 @@ func (b body) Read(p []byte) (int, error) {
 	return 0, x.err
 }
 
-// Close ends the request.
+// Close cancels the request.
 func (b body) Close() error {
 	b.x.end(errClosedBody)
 	b.x.cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// Errors about maps are in one order, whatever the format of the answer. The real server has another one each time.
+// Errors about maps have the same order each time, in each format of the answer. That of the real server is random.
 func TestErrorsAreInOneOrder(t *testing.T) {
 	handler, end := apiserver.Handler(t, apiserver.Direct(t)) // nothing is remembered
 	defer end()

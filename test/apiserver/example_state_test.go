@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// A snapshot brings the state back to what it was, whatever has happened since.
+// A test returns to a snapshot, whatever has happened since.
 func ExampleServer_Restore() {
 	ctx := context.Background()
 	s, err := apiserver.New(ctx, apiserver.Options{})
@@ -44,7 +44,7 @@ func ExampleServer_Restore() {
 	// 1 <nil>
 }
 
-// A state goes into a file of YAML, and another server goes on from there.
+// A state is written as YAML, and another server starts from it.
 func ExampleServer_Export() {
 	ctx := context.Background()
 	one, err := apiserver.New(ctx, apiserver.Options{Seed: "example"})

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// The first two updates of a ConfigMap meet a conflict, as if somebody else had been faster. In a test, [Start]
-// takes the place of New.
+// The first two updates of a ConfigMap fail with a conflict, as if another client had been faster. In a test, call
+// [Start] instead of New.
 func ExampleServer_Fail() {
 	ctx := context.Background()
 	s, err := apiserver.New(ctx, apiserver.Options{})
@@ -52,7 +52,8 @@ func ExampleServer_Fail() {
 	// delete secrets default/token: secrets "token" is forbidden: User "admin" cannot delete resource "secrets" in API group "" in the namespace "default"
 }
 
-// Controllers make Pods of a Deployment, and a kubelet runs them. Annotations of the template script their life.
+// Controllers make the Pods of a Deployment, and a kubelet takes them to Running. Annotations of the template script
+// their life.
 func ExampleServer_Settle() {
 	ctx := context.Background()
 	s, err := apiserver.New(ctx, apiserver.Options{Controllers: []string{"*"}})
@@ -93,7 +94,7 @@ func ExampleServer_Settle() {
 	// web Running true false
 }
 
-// A user without a role may do next to nothing, as in a cluster.
+// A user without a role has next to no permissions, as in a cluster.
 func ExampleServer_UserConfig() {
 	ctx := context.Background()
 	s, err := apiserver.New(ctx, apiserver.Options{RBAC: true}) // Start, in a test

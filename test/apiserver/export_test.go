@@ -20,7 +20,7 @@ func Direct(t testing.TB) core.Rules {
 	return client.Do
 }
 
-// Handler returns a server over other rules. Requests end when end has been called.
+// Handler returns a server over other rules. end closes it: watches end then.
 func Handler(t testing.TB, ask core.Rules) (h http.Handler, end func()) {
 	t.Helper()
 	begin, err := core.NewBeginning(ask, false)
@@ -33,7 +33,7 @@ func Handler(t testing.TB, ask core.Rules) (h http.Handler, end func()) {
 	return s, s.Close
 }
 
-// Beginning returns what new states have, and rules that remember.
+// Beginning returns the first objects of new states, and rules that remember answers.
 func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 	t.Helper()
 	ask, err := rulesFor(t.Context(), os.Stderr)

@@ -2,63 +2,65 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/faults"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 )
 
-// Rule says which requests go wrong. It is made by [On], and is a value: each method returns another rule.
+// Rule says which requests go wrong. [On] makes one. It is a value: its methods return other rules.
 type Rule struct{ rule faults.Rule }
 
 // Effect is one thing that goes wrong, such as [Conflict] or [DropEvents].
 type Effect struct{ effect faults.Effect }
 
-// String is the rule as it is written.
+// String returns the rule in the form in which tests write it.
 func (r Rule) String() string { return r.rule.String() }
 
-// String is the effect as it is written.
+// String returns the effect in the form in which tests write it.
 func (e Effect) String() string { return e.effect.String() }
 
-// On returns a rule for all requests with one of some verbs about a resource.
+// On returns a rule for all requests with one of the verbs about a resource.
 //
-// Verbs are separated by commas: get, list, watch, create, update, patch, apply, delete and deletecollection,
-// or * for all. An apply is a patch, too. A resource has its subresource with it, as "deployments/status", and
-// may have its group, as "deployments.apps". "deployments/*" is the resource with all its subresources, and "*"
-// is every request. What begins with a slash is a path, as "/apis/*".
+// Verbs are separated by commas: get, list, watch, create, update, patch, apply, delete and deletecollection; "*" means
+// all. The verb patch includes apply. A resource is "deployments", "deployments.apps" with its group, or
+// "deployments/status" for a subresource. "deployments/*" includes all subresources, and "*" means every request. A
+// resource that begins with a slash is a pattern for paths, such as "/apis/*".
 //
-// A rule is about requests of the server's own controllers only if it says so, by [Rule.From] or [Rule.By].
+// A rule matches requests of the server's own controllers only if it names them, by [Rule.From] or [Rule.By].
 func On(verbs, resource string) Rule { return Rule{faults.On(verbs, resource)} }
 
-// In keeps to a namespace. It may be a pattern, as of [path.Match].
+// In restricts the rule to a namespace, or to namespaces that match a pattern of [path.Match].
 func (r Rule) In(namespace string) Rule { r.rule.Namespace = namespace; return r }
 
-// Named keeps to objects of a name. It may be a pattern. A list or watch of one object by a field selector has
-// its name.
+// Named restricts the rule to objects with a name, or whose name matches a pattern of [path.Match]. A list or watch has
+// a name if its field selector selects one.
 func (r Rule) Named(name string) Rule { r.rule.Name = name; return r }
 
-// From keeps to clients whose user agent begins with a text.
+// From restricts the rule to clients whose user agent begins with a text.
 func (r Rule) From(userAgent string) Rule { r.rule.UserAgent = userAgent; return r }
 
-// By keeps to the requests of a user.
+// By restricts the rule to requests of a user.
 func (r Rule) By(user string) Rule { r.rule.User = user; return r }
 
-// With keeps to requests with a parameter, as "continue", or with a value of it, as "limit=500".
+// With restricts the rule to requests with a parameter, such as "continue", or one with a value, such as "limit=500".
 func (r Rule) With(param string) Rule {
 	r.rule.Params = append(r.rule.Params[:len(r.rule.Params):len(r.rule.Params)], param)
 	return r
 }
 
-// Times keeps to the first n of the requests that match.
+// Times restricts the rule to the first n matching requests.
 func (r Rule) Times(n int) Rule { return r.Between(1, n) }
 
-// Nth keeps to the n-th of the requests that match, counted from 1.
+// Nth restricts the rule to the n-th matching request, counted from 1.
 func (r Rule) Nth(n int) Rule { return r.Between(n, n) }
 
-// Between keeps to the requests that match from the first-th to the last-th. A last of 0 is no bound.
+// Between restricts the rule to the matching requests from number first to number last, counted from 1. A last of 0
+// means no end.
 func (r Rule) Between(first, last int) Rule { r.rule.First, r.rule.Last = first, last; return r }
 
-// The errors of a server, with the words of a real one.
+// The errors of a server, in the words of a real one.
 var (
 	Conflict        = Effect{faults.Conflict}        // 409: the object has been modified
 	AlreadyExists   = Effect{faults.AlreadyExists}   // 409
@@ -77,39 +79,39 @@ var (
 // TooManyRequests answers 429 with Retry-After, in whole seconds.
 func TooManyRequests(after time.Duration) Effect { return Effect{faults.TooManyRequests(after)} }
 
-// Answers answers in place of the server: by a page, by an object of another kind, by anything.
+// Answers answers in place of the server, with any body: a page, an object of another kind.
 func Answers(code int, contentType, body string) Effect {
 	return Effect{faults.Answers(code, contentType, body)}
 }
 
-// What happens to connections.
+// Effects on connections.
 var (
 	CutBefore  = Effect{faults.CutBefore}  // cut before the request takes effect
 	LoseAnswer = Effect{faults.LoseAnswer} // cut after the request has taken effect
-	Hang       = Effect{faults.Hang}       // open, and nothing is answered until the fault ends
-	Restart    = Effect{faults.Restart}    // see [Server.Restart]; the request takes no effect
+	Hang       = Effect{faults.Hang}       // the request waits until the fault ends
+	Restart    = Effect{faults.Restart}    // see [Server.Restart]; the request has no effect
 )
 
-// CutWithin cuts the connection after so many bytes of the answer's body.
+// CutWithin cuts the connection after a number of bytes of the answer's body.
 func CutWithin(bytes int) Effect { return Effect{faults.CutWithin(bytes)} }
 
-// Delay lets the request wait before it takes effect.
+// Delay delays the request before it takes effect. If the client goes meanwhile, the request has no effect.
 func Delay(d time.Duration) Effect { return Effect{faults.Delay(d)} }
 
-// Late lets the request wait, too. It takes effect even if the client has gone meanwhile.
+// Late delays the request, which takes effect even if the client has gone meanwhile.
 func Late(d time.Duration) Effect { return Effect{faults.Late(d)} }
 
 // StaleBy answers a get or a list from the state before the last n changes.
 func StaleBy(n int) Effect { return Effect{faults.StaleBy(n)} }
 
-// Ignore answers as if the request did not have a parameter: without "continue" the first page comes again,
-// and without "sendInitialEvents" the server is an old one.
+// Ignore answers as if the request did not have a parameter. Without "continue" a list begins again, and without
+// "sendInitialEvents" the server acts like an old one.
 func Ignore(param string) Effect { return Effect{faults.Ignore(param)} }
 
-// Rewrite changes the body of an answer, but for that of a watch.
+// Rewrite changes the body of an answer. It has no effect on watches.
 func Rewrite(change func(body []byte) []byte) Effect { return Effect{faults.Rewrite(change)} }
 
-// EndAfter ends a watch in good order after n events.
+// EndAfter ends a watch in good order after n events, as a server does after timeoutSeconds.
 func EndAfter(n int) Effect { return Effect{faults.EndAfter(n)} }
 
 // CutAfter cuts the connection of a watch after n events.
@@ -121,66 +123,74 @@ func CutFrame(n int) Effect { return Effect{faults.CutFrame(n)} }
 // ExpireAfter ends a watch by a 410 after n events.
 func ExpireAfter(n int) Effect { return Effect{faults.ExpireAfter(n)} }
 
-// SilentAfter keeps a watch open after n events and sends nothing, not even bookmarks, until the fault ends.
-// Then it goes on where it was.
+// SilentAfter keeps a watch open after n events and sends nothing, not even bookmarks, until the fault ends. Then the
+// watch continues without a loss.
 func SilentAfter(n int) Effect { return Effect{faults.SilentAfter(n)} }
 
-// DropEvents loses events of a watch without a trace, from the first-th to the last-th, counted from 1. A last
-// of 0 is no bound.
+// DropEvents loses events of a watch without a trace, from number first to number last, counted from 1. A last of 0
+// means no end.
 func DropEvents(first, last int) Effect { return Effect{faults.DropEvents(first, last)} }
 
-// RepeatEvents sends events of a watch twice.
+// RepeatEvents sends events of a watch twice, from number first to number last, counted from 1. A last of 0 means no
+// end.
 func RepeatEvents(first, last int) Effect { return Effect{faults.RepeatEvents(first, last)} }
 
-// SwapEvents sends the n-th event of a watch after the one that follows.
+// SwapEvents sends event n of a watch after event n+1.
 func SwapEvents(n int) Effect { return Effect{faults.SwapEvents(n)} }
 
-// DelayEvents lets each event of a watch wait.
+// DelayEvents delays each event of a watch.
 func DelayEvents(d time.Duration) Effect { return Effect{faults.DelayEvents(d)} }
 
-// InsertFrame sends a frame of one's own after n events of a watch: one line of JSON, or garbage. A watch in
-// protobuf gets it behind its length.
+// InsertFrame sends an additional frame after n events of a watch: a line of JSON without its newline, or garbage. In a
+// watch in protobuf its length comes before it.
 func InsertFrame(n int, text string) Effect { return Effect{faults.InsertFrame(n, text)} }
 
 // LoseBookmarks sends no bookmarks, not even the one that ends the initial events of a streaming list.
 var LoseBookmarks = Effect{faults.LoseBookmarks}
 
-// Fault is a rule that a server has been given. Its methods are safe for concurrent use.
+// Fault is a rule that was given to a server. Its methods are safe for concurrent use.
 type Fault struct{ fault *web.Fault }
 
-// Count returns how many requests the rule did something to.
+// Count returns how many requests have gone wrong by the rule.
 func (f *Fault) Count() int { return f.fault.Count() }
 
-// Wait waits until the rule has done something to n requests. The error is the cause of the end of ctx.
+// Wait waits until n requests have gone wrong by the rule. The error is the cause of the end of ctx.
 func (f *Fault) Wait(ctx context.Context, n int) error { return f.fault.Wait(ctx, n) }
 
-// End ends the fault. Requests that hang, and watches that are silent by it, go on.
+// End ends the fault. Requests that hang by it, and watches that it keeps silent, continue.
 func (f *Fault) End() { f.fault.End() }
 
-// Fail makes all later requests that match a rule go wrong, in each of the ways given:
+// Fail makes all later requests that match a rule go wrong, by all of the effects:
 //
 //	s.Fail(apiserver.On("update", "deployments/status").Times(3), apiserver.Conflict)
 //
-// Several rules may match a request; the first error counts. A rule that has matched nothing when the test ends
-// fails it, so that a test does not pass for lack of its fault. Fail panics if a rule cannot match anything: a
-// verb that does not exist, or an effect on watches for another verb.
+// Several rules may match a request; the first error counts. A rule that has matched nothing at the end of the test
+// fails it: a test must not pass because its fault was missing. A rule that cannot match anything (a verb that does
+// not exist, an effect on watches for another verb) ends the test; Fail panics on a server of [New].
 func (s *Server) Fail(rule Rule, effects ...Effect) *Fault {
+	if s.t != nil {
+		s.t.Helper()
+	}
 	var all []faults.Effect
 	for _, e := range effects {
 		all = append(all, e.effect)
 	}
 	f, err := s.web.Fail(rule.rule, all)
 	if err != nil {
-		panic("apiserver: " + err.Error())
+		err = fmt.Errorf("apiserver: %w", err)
+		if s.t == nil {
+			panic(err)
+		}
+		s.t.Fatal(err)
 	}
 	return &Fault{f}
 }
 
-// Unmatched returns the rules that have matched nothing so far, as they are written.
+// Unmatched returns the rules that have matched nothing so far, in the form in which tests write them.
 func (s *Server) Unmatched() []string { return s.web.Unmatched() }
 
-// Restart cuts all connections and forgets the history, as a server that starts again does. Objects stay.
+// Restart cuts all connections and drops the history, as the restart of a server does. Objects stay.
 func (s *Server) Restart() { s.web.Restart() }
 
-// Advance moves the clock of the server, forwards or back.
+// Advance moves the clock of the server by d, which may be negative.
 func (s *Server) Advance(d time.Duration) { s.web.Advance(d) }

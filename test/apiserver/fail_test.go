@@ -20,7 +20,7 @@ import (
 
 const mapsPath = "/api/v1/namespaces/default/configmaps"
 
-// broken is a server, and a client that asks once: over connections of its own.
+// broken is a server, and a client without retries, with connections of its own.
 type broken struct {
 	*testing.T
 	s    *apiserver.Server
@@ -33,7 +33,7 @@ func newBroken(t *testing.T) broken {
 	return broken{t, apiserver.Start(t, apiserver.Options{}), &http.Client{Transport: transport}}
 }
 
-// do returns the code and body of an answer. A cut connection is an error, and what came before it.
+// do returns the code and body of an answer. After a cut it returns an error, and the bytes before it.
 func (b broken) do(method, path, body string) (int, string, error) {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), method, b.s.URL()+path, strings.NewReader(body))
@@ -76,7 +76,7 @@ func (b broken) watch(query string) *bufio.Reader {
 	return bufio.NewReader(resp.Body)
 }
 
-// Each error has the code, the reason and the words that clients go by.
+// Each error has the code, the reason and the words by which clients recognize it.
 func TestFailAnswers(t *testing.T) {
 	b := newBroken(t)
 	b.make("a")
@@ -147,8 +147,8 @@ func TestFailConnections(t *testing.T) {
 	}
 }
 
-// A request hangs until the fault ends, and then takes effect. That of a client that has gone does not, but for
-// a late one.
+// A request hangs until the fault ends, and then takes effect. If the client has gone, it takes no effect, unless the
+// effect is Late.
 func TestHangAndLate(t *testing.T) {
 	b := newBroken(t)
 	hang := b.s.Fail(apiserver.On("create", "configmaps").Named("hangs"), apiserver.Hang)
@@ -183,7 +183,7 @@ func TestHangAndLate(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("a client that has gone got an answer")
 	}
-	for { // the watch sees it, after what was there
+	for { // after the present objects the watch shows the new one
 		line, err := w.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestHangAndLate(t *testing.T) {
 	}
 }
 
-// What a watch that starts at the beginning shows of four ConfigMaps. The end is that of the stream.
+// The events and the end of a watch from the beginning, over four ConfigMaps, for each effect.
 func TestFailWatches(t *testing.T) {
 	for _, tc := range []struct {
 		effects []apiserver.Effect
@@ -246,7 +246,7 @@ func TestFailWatches(t *testing.T) {
 	}
 }
 
-// A silent watch goes on where it was, when the fault ends.
+// A silent watch continues without a loss when the fault ends.
 func TestSilence(t *testing.T) {
 	b := newBroken(t)
 	b.make("a", "b")
@@ -274,7 +274,7 @@ func TestSilence(t *testing.T) {
 	select {
 	case line := <-lines:
 		t.Errorf("a silent watch says %s", line)
-	case <-time.After(50 * time.Millisecond): // nothing can be awaited that does not come
+	case <-time.After(50 * time.Millisecond): // silence has no event to wait for
 	}
 	silence.End()
 	for _, want := range []string{`"b"`, "BOOKMARK", `"c"`} {
@@ -364,7 +364,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// failing is a test that fails.
+// failing is a test that keeps its errors and cleanups.
 type failing struct {
 	testing.TB
 	cleanup []func()
@@ -376,7 +376,7 @@ func (f *failing) Errorf(format string, args ...any) {
 	f.errors = append(f.errors, strings.TrimSpace(args[0].(string)))
 }
 
-// A rule that matched nothing fails its test, and is shown as it was written.
+// A rule that has matched nothing fails its test. The error shows the rule as the test has written it.
 func TestARuleThatMatchedNothing(t *testing.T) {
 	f := &failing{TB: t}
 	s := apiserver.Start(f, apiserver.Options{})
@@ -389,10 +389,24 @@ func TestARuleThatMatchedNothing(t *testing.T) {
 	}
 }
 
+// A rule with a mistake ends its test. Without a test it panics.
 func TestARuleThatIsNone(t *testing.T) {
-	s := apiserver.Start(t, apiserver.Options{})
+	const want = `there is no verb "updat"`
+	f := &fatal{TB: t}
+	func() {
+		defer func() { _ = recover() }()
+		apiserver.Start(f, apiserver.Options{}).Fail(apiserver.On("updat", "pods"), apiserver.Conflict)
+	}()
+	if !strings.Contains(f.text, want) {
+		t.Errorf("the test ended with %q", f.text)
+	}
+	s, err := apiserver.New(t.Context(), apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
 	defer func() {
-		if got, _ := recover().(string); !strings.Contains(got, `there is no verb "updat"`) {
+		if got, _ := recover().(error); got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("Fail said %q", got)
 		}
 	}()

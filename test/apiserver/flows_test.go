@@ -7,7 +7,7 @@ import (
 
 const podBody = `"spec":{"containers":[{"name":"c","image":"i"}]}`
 
-// flows are the cases about verbs: what every kind has in common.
+// flows are the cases about verbs, which are the same for all kinds.
 var flows = []conformanceCase{
 	{"create and read", func(s *session) {
 		s.post("~/configmaps", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"x":"y"}},"data":{"k":"v"}}`)

@@ -9,8 +9,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// What the server remembers of objects in protobuf, and of their metadata, is what rules say of them now. A request
-// with the parameter pretty is always answered by rules.
+// Cached objects, in protobuf or as metadata, equal the answers of rules. A request with the parameter pretty is always
+// answered by rules.
 func TestRememberedFormsAreThoseOfRules(t *testing.T) {
 	const proto, partial = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	server := apiserver.Start(t, apiserver.Options{})

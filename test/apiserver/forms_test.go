@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// applies are applies by two managers.
+// applies applies an object as two managers.
 func (k *kindTalk) applies() {
 	one := k.one("a")
 	apply := func(query, body string) answer { return k.patch(applyPatch, one+query, body) }
@@ -47,7 +47,7 @@ func (k *kindTalk) applies() {
 	k.get(one)
 }
 
-// statuses are about the status and the other subresources.
+// statuses reads and changes the status and the other subresources.
 func (k *kindTalk) statuses() {
 	first := k.make("a")
 	one := k.one("a")
@@ -93,10 +93,10 @@ func (k *kindTalk) statuses() {
 	k.get(k.one("none") + "/scale")
 }
 
-// kubectlTable is what kubectl asks for.
+// kubectlTable is the Accept header of kubectl get.
 const kubectlTable = acceptTable + ",application/json;as=Table;g=meta.k8s.io;v=v1beta1,application/json"
 
-// accepts are the forms of one object, acceptLists those of a list.
+// accepts has the Accept headers for one object, and acceptLists those for a list.
 var (
 	accepts = []string{"", "*/*", "application/*", yamlType, protobufType, protobufType + "," + jsonType, "text/html", "text/plain", "application/cbor", kubectlTable, acceptTable, "application/json;as=Table;g=meta.k8s.io;v=v1beta1", "application/json;as=Table;g=meta.k8s.io;v=v9",
 		"application/json;as=Nothing;g=meta.k8s.io;v=v1", yamlType + ";as=Table;g=meta.k8s.io;v=v1", protobufType + ";as=Table;g=meta.k8s.io;v=v1", acceptPartial, acceptPartial + "," + jsonType, protobufType + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1", "nonsense", "application/json;q=0.5", "application/yaml;q=0.1,application/json;q=0.9", "application/json;pretty=1", "application/json;stream=watch"}
@@ -104,7 +104,7 @@ var (
 	acceptLists = []string{"", "*/*", yamlType, protobufType, protobufType + "," + jsonType, kubectlTable, "application/json;as=Table;g=meta.k8s.io;v=v1beta1", partialList, partialList + "," + jsonType, protobufType + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", acceptPartial, "text/html"}
 )
 
-// forms are those in which objects can be read.
+// forms reads objects in all forms.
 func (k *kindTalk) forms() {
 	k.make("a", `"annotations":{"a":"b"}`)
 	k.make("b", `"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"the-uid-of-an-owner"}]`)
@@ -128,7 +128,7 @@ func (k *kindTalk) forms() {
 	k.get(k.one("a") + "?pretty=true")
 }
 
-// lists are about the options of lists.
+// lists lists objects with all options.
 func (k *kindTalk) lists() {
 	a := k.make("a")
 	k.make("b", `"labels":{"case":"NS","x":"1"}`)
@@ -159,7 +159,7 @@ func (k *kindTalk) lists() {
 	k.get(strings.Replace(k.session.path(k.path), "/"+k.ns+"/", "/missing/", 1))
 }
 
-// watches are about what a watch shows, in each form.
+// watches watches objects in each form.
 func (k *kindTalk) watches() {
 	a := k.make("a")
 	from := "resourceVersion=" + a.Metadata.ResourceVersion
@@ -176,7 +176,7 @@ func (k *kindTalk) watches() {
 	for _, accept := range forms {
 		w := k.watch(k.chosen("watch=1", from), "Accept", accept)
 		if accept == yamlType || accept == "text/plain" {
-			continue // how many lines an event has is not known
+			continue // the end of an event cannot be found in this form
 		}
 		w.next(events)
 	}
@@ -189,7 +189,7 @@ func (k *kindTalk) watches() {
 	k.watch(k.chosen("watch=1", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true")).next(2)
 }
 
-// dryRuns change nothing.
+// dryRuns makes dry runs, which change nothing.
 func (k *kindTalk) dryRuns() {
 	const dry = "?dryRun=All"
 	k.post(k.path+dry, k.body("a"))
@@ -217,7 +217,7 @@ func (k *kindTalk) dryRuns() {
 	k.get(k.one("n"))
 }
 
-// deletions are about the options of deletions.
+// deletions deletes objects with all options.
 func (k *kindTalk) deletions() {
 	a := k.make("a", `"finalizers":["example.com/x"]`)
 	one := k.one("a")
@@ -258,7 +258,7 @@ func (k *kindTalk) deletions() {
 	k.get(k.one("d"))
 }
 
-// mutants returns objects with one field each that is something else. Fields of the metadata are left out.
+// mutants returns copies of an object, each with one field changed. It does not change the metadata.
 func mutants(t testing.TB, body string, few bool) []string {
 	var object map[string]any
 	if err := json.Unmarshal([]byte(body), &object); err != nil {

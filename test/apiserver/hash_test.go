@@ -8,7 +8,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// The hash of a template is that of Kubernetes 1.36. TestControllersAsTheRealOnes compares others with the real
+// The hash of a template is that of Kubernetes 1.36. TestControllersAsTheRealOnes compares more hashes, with the real
 // controllers.
 func TestTemplateHash(t *testing.T) {
 	ask, err := rulesFor(t.Context(), nil)

@@ -24,6 +24,14 @@ import (
 
 // authority signs the certificates of webhooks. All servers of a test binary have one.
 var authority = sync.OnceValue(func() *certificates {
+	for {
+		if c := newAuthority(); !strings.Contains(c.bundle, "NS") { // which is replaced in bodies
+			return c
+		}
+	}
+})
+
+func newAuthority() *certificates {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err) // there is randomness
@@ -41,7 +49,7 @@ var authority = sync.OnceValue(func() *certificates {
 		bundle: base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		server: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
 	}
-})
+}
 
 type certificates struct {
 	bundle string // PEM in base64
@@ -56,10 +64,10 @@ type hookServer struct {
 
 	mu     sync.Mutex
 	answer map[string]func(review) string
-	calls  []string // what the webhooks were asked
+	calls  []string // the calls since asked or forget
 }
 
-// review is a review of any sort.
+// review has the fields of reviews of all sorts.
 type review struct {
 	text    []byte
 	Request struct {
@@ -126,8 +134,8 @@ func (h *hookServer) on(path string, answer func(review) string) {
 	h.answer[path] = answer
 }
 
-// asked writes down what the webhooks were asked since the last time. It waits until the real server has written
-// collections in its cache: updates and deletes begin with what they find there, and ask again if that is old.
+// asked writes down the calls of webhooks since the last time. It first waits until the cache of the real server has
+// the present objects of collections: updates and deletes begin with cached objects, and call again if these are old.
 func (h *hookServer) asked(collections ...string) {
 	h.s.t.Helper()
 	for _, path := range append(collections, "~/configmaps") {
@@ -146,7 +154,7 @@ func (h *hookServer) asked(collections ...string) {
 	}
 }
 
-// forget drops what the webhooks were asked.
+// forget drops the calls so far.
 func (h *hookServer) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,7 +223,7 @@ func (h *hookServer) remove(kind, name string) {
 	h.s.probe(name, `"kind":"ConfigMap"`)
 }
 
-// discard deletes an object without a word.
+// discard deletes an object, and writes nothing down.
 func (s *session) discard(path string) {
 	// The context of the test has ended if this runs at its end.
 	req, err := http.NewRequest("DELETE", s.url+s.path(path), nil)
@@ -230,20 +238,21 @@ func (s *session) discard(path string) {
 	resp.Body.Close()
 }
 
-// probe waits until a create of a ConfigMap that has the label probe has an answer with a text.
+// probe waits until the answer to a dry run contains a text. The dry run creates a ConfigMap with a value of the label
+// probe.
 func (s *session) probe(label, text string) {
 	s.t.Helper()
 	s.know("~/configmaps", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"probe","labels":{"probe":%q}}}`, label), text)
 }
 
-// know waits until a dry run of a create has an answer with a text: the real server has learned of something then.
+// know waits until the answer to a dry run of a create contains a text: the real server reads configurations late.
 func (s *session) know(path, body, text string) {
 	s.t.Helper()
 	var answer []byte
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // nothing announces what a server knows
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // the real server has no signal for what it knows
 		if _, _, answer = s.send("POST", s.path(path)+"?dryRun=All", strings.ReplaceAll(body, "NS", s.ns)); strings.Contains(string(answer), s.path(text)) {
 			return
 		}
 	}
-	s.t.Fatalf("the answer never has %s: %s", text, answer)
+	s.t.Fatalf("the answer of %s never has %s: %s", s.url, text, answer)
 }

@@ -53,7 +53,7 @@ var kinds = []kindOf{
 	{"/apis/storage.k8s.io/v1/namespaces/NS/csistoragecapacities", "storage.k8s.io/v1 CSIStorageCapacity", `"storageClassName":"s"`, ""},
 	{"/apis/storage.k8s.io/v1/storageclasses", "storage.k8s.io/v1 StorageClass", `"provisioner":"example.com/x"`, ""},
 	{"/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io/v1 VolumeAttachment", `"spec":{"attacher":"a","nodeName":"n","source":{"persistentVolumeName":"p"}}`, `{"attached":true}`},
-	{"/apis/certificates.k8s.io/v1/certificatesigningrequests", "certificates.k8s.io/v1 CertificateSigningRequest", `"spec":{"request":"bm90IGEgcmVxdWVzdA==","signerName":"example.com/x","usages":["client auth"]}`, ""},
+	{"/apis/certificates.k8s.io/v1/certificatesigningrequests", "certificates.k8s.io/v1 CertificateSigningRequest", `"spec":{"request":"` + certificateRequest + `","signerName":"example.com/x","usages":["client auth"]}`, ""},
 	{"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration", `"webhooks":[]`, ""},
 	{"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy", `"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":["none.example.com"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["things"]}]},"validations":[{"expression":"object.metadata.name != 'x'"}]}`, `{"observedGeneration":1}`},
 	{"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings", "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding", `"spec":{"policyName":"p","validationActions":["Deny"]}`, ""},
@@ -67,5 +67,9 @@ var kinds = []kindOf{
 	{"/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1 ResourceSlice", `"spec":{"driver":"d.example.com","nodeName":"n","pool":{"name":"p","generation":1,"resourceSliceCount":1}}`, ""},
 	{"/apis/storage.k8s.io/v1/volumeattributesclasses", "storage.k8s.io/v1 VolumeAttributesClass", `"driverName":"d.example.com","parameters":{"a":"b"}`, ""},
 	{"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", `"webhooks":[]`, ""},
+	{"/apis/apiregistration.k8s.io/v1/apiservices", "apiregistration.k8s.io/v1 APIService", `"spec":{"group":"GROUP","version":"v1","groupPriorityMinimum":100,"versionPriority":10}`, ""},
 	{"/apis/networking.k8s.io/v1/ipaddresses", "networking.k8s.io/v1 IPAddress", `"spec":{"parentRef":{"resource":"services","namespace":"NS","name":"s"}}`, ""},
 }
+
+// certificateRequest is a request for a certificate, as PEM in base64.
+const certificateRequest = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIaU1JR0tBZ0VBTUNneEZEQVNCZ05WQkFvTUMyTnZibVp2Y20xaGJtTmxNUkF3RGdZRFZRUUREQWR6YjIxbApiMjVsTUZrd0V3WUhLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFUk1udi9rY3A3dDZjKzcraDhKUEtzQ1ZTCkduVzZJZEdBQVE5UlY1VEo4TUNZMlFxYVlUY2tsdmY1MCtKbENicmhKbUxkSm02RlJaREJJd2FNWkFIMnlxQUEKTUFvR0NDcUdTTTQ5QkFNQ0EwY0FNRVFDSUhQMkRyUjh5eE9oZGhWaC9abWdsMTJYemxrL3JEN1RLT1V1eW14VApDMHBmQWlBSnhyeHFxSEYrQ0kzUXUzeWVKUXVzQStHc1ZXVTJqK2pQL21YTkgybUFoQT09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo="

@@ -22,18 +22,18 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-// commandBound is how long a command may take. Most take a tenth of a second.
+// commandBound bounds the time of a command. Most take a tenth of a second.
 const commandBound = time.Minute
 
-// people is somebody at a shell with kubectl.
+// people is a user at a shell with kubectl.
 type people struct {
 	t    *testing.T
 	dir  string
 	env  []string
-	text []string // what was said, one entry for each command
+	text []string // the output of each command
 }
 
-// newPeople returns somebody who has a kubeconfig and some files.
+// newPeople returns a user with a kubeconfig and files.
 func newPeople(t *testing.T, kubeconfig []byte, files map[string]string) *people {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,13 +54,13 @@ func newPeople(t *testing.T, kubeconfig []byte, files map[string]string) *people
 	return &people{t: t, dir: dir, env: env}
 }
 
-// do runs a command, and writes down what it says.
+// do runs a command, and writes down its output and exit status.
 func (p *people) do(line string) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), commandBound)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with all that it has started
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with its children
 	cmd.WaitDelay = time.Second
 	cmd.Dir, cmd.Env = p.dir, p.env
 	out, err := cmd.CombinedOutput()
@@ -81,7 +81,7 @@ var (
 	versionText = regexp.MustCompile(`(resourceVersion: |Resource Version: +)"?\d+"?`)
 )
 
-// hide replaces what chance and the clock decide. Columns are as wide as what is in them.
+// hide replaces values of chance and of the clock. Spaces of columns are shortened, since their width depends on these.
 func (p *people) hide(text string) string {
 	text = strings.ReplaceAll(text, p.dir, "DIR")
 	for _, r := range []struct {
@@ -96,8 +96,8 @@ func (p *people) hide(text string) string {
 	return repairedList.ReplaceAllString(repaired.ReplaceAllString(text, "Events: <none>\n"), "No events found in shop namespace.\n")
 }
 
-// repaired and repairedList are Events of a loop of the real server, which sometimes is faster than the allocation of
-// an address.
+// repaired and repairedList match Events of the real server's repair loop for addresses, which sometimes is faster than
+// their allocation.
 var (
 	repaired     = regexp.MustCompile(`Events:\n Type Reason Age From Message\n[- ]+\n(.*ClusterIPNotAllocated.*\n)+`)
 	repairedList = regexp.MustCompile(`LAST SEEN TYPE REASON OBJECT MESSAGE\n(.*ClusterIPNotAllocated.*\n)+`)
@@ -151,7 +151,7 @@ func TestKubectlSaysTheSame(t *testing.T) {
 	}
 }
 
-// kubectlDiffers runs the script on a pair of servers, and returns where they differ.
+// kubectlDiffers runs the script on a pair of servers, and returns the differences.
 func kubectlDiffers(t *testing.T) (differ []string) {
 	t.Helper()
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
@@ -177,14 +177,14 @@ func kubectlDiffers(t *testing.T) (differ []string) {
 	return differ
 }
 
-// ofAllKinds is a file with an object of each built-in kind in the namespace "shop". Those that may refuse a Pod are
-// the last ones: the real server learns of them a little later.
+// ofAllKinds returns a file with an object of each built-in kind in the namespace "shop". Objects that may refuse a Pod
+// come last: the real server reads them late.
 func ofAllKinds() string {
 	var all, last strings.Builder
 	for i, k := range kinds {
 		apiVersion, kind, _ := strings.Cut(k.kind, " ")
 		if apiVersion == "autoscaling/v1" {
-			continue // its kind is there in v2
+			continue // the file has the kind in v2
 		}
 		namespace := ""
 		if strings.HasPrefix(k.path, "~") || strings.Contains(k.path, "/NS/") {
@@ -199,7 +199,7 @@ func ofAllKinds() string {
 	return all.String() + last.String()
 }
 
-// With controllers, kubectl waits for what they do: rollouts, Pods that run, and what goes with its owner.
+// With controllers, kubectl waits for rollouts, for running Pods, and for deletions with an owner.
 func TestKubectlWithControllers(t *testing.T) {
 	kubectlIsHere(t)
 	s := apiserver.Start(t, apiserver.Options{Controllers: []string{"*"}})

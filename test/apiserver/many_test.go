@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// A thousand servers live in one process at once, each with a state of its own.
+// A thousand servers run in one process at once, each with a state of its own.
 func TestAThousandServers(t *testing.T) {
 	const many = 1000
 	clients := make([]*client.Live, many)

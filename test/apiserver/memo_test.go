@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -26,8 +27,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// Answers from memory are those of rules: for the creates of all conversations of the conformance suite, as JSON
-// and as protobuf, with many names, times, uids and versions. Names are those that could mean something, too.
+// Answers from memory equal those of rules. The questions are the creates of the conformance suite, as JSON and as
+// protobuf, with many names, times, uids and versions. Some of the names mean something to some kinds.
 func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 	direct := apiserver.Direct(t)
 	questions := creations(t, direct)
@@ -40,9 +41,9 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 	for _, q := range questions {
 		m := memo.New(8 << 20)
 		over := m.Over(memo.Ask(direct))
-		digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
 		for _, name := range sample(random, append(slices.Clone(specialNames), literals(q)...)) {
-			// What the memory learns from two names that are alike, it says of the third.
+			digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
+			// The memory learns from two names of one shape, and answers for the third.
 			for _, name := range []string{alike(random, name), alike(random, name), name} {
 				req := varied(random, q, name, digits)
 				want, err := direct(req)
@@ -55,12 +56,33 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 				}
 			}
 		}
+		before, _ := m.Counts()
+		for _, texts := range opaqueTexts {
+			digits := []uint64{9, 90, 900, 9000, 900_000}[random.IntN(5)]
+			for range 4 {
+				req := withTexts(t, random, varied(random, q, "abcd", digits), texts)
+				if req == nil {
+					break // its kind takes no text as it is
+				}
+				want, err := direct(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := over(req)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s %q:\ngot  %s\nwant %s", q.URL, req.Body, shown(got), shown(want))
+				}
+			}
+		}
 		n, _ := m.Counts()
+		if n > before {
+			known["texts of "+collectionOf(q)+" as "+q.ContentType] = true
+		}
 		if hits += n; n > 0 {
 			known[collectionOf(q)] = true
 		}
 	}
-	for _, want := range []string{"pods", "configmaps", "secrets", "deployments", "jobs", "leases", "namespaces", "widgets"} {
+	for _, want := range []string{"pods", "configmaps", "secrets", "deployments", "jobs", "leases", "namespaces", "widgets", "texts of configmaps as application/json", "texts of configmaps as application/vnd.kubernetes.protobuf"} {
 		if !known[want] {
 			t.Errorf("%s are asked each time; known are %v", want, slices.Sorted(maps.Keys(known)))
 		}
@@ -68,25 +90,70 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 	t.Logf("%d questions, %d answers from memory", len(questions), hits)
 }
 
-// specialNames mean something to some kinds, or are not valid for some.
+// specialNames mean something to some kinds, or are not valid for others.
 var specialNames = []string{
 	"default", "kubernetes", "kube-root-ca.crt", "system-node-critical", "kube-system", "a", "1", "0a", "10.0.0.1", "1.2.3.4", "a.b.c", "-a", "a-", "A", "a_b", "a..b", "",
 	strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63), strings.Repeat("b", 64), strings.Repeat("c", 253), strings.Repeat("d", 254), "orders.example.com", "v1.apps",
 }
 
-// sample returns some names; all of them with FLYBALL_LONG=1.
+// opaqueTexts mean something somewhere. Those of a group have one length.
+var opaqueTexts = [][]string{
+	{"a", "1", "0", "-", "{", "|", " "},
+	{"512", "101", "---", "v1:", "yes", "abc", "nil"},
+	{"true", "null", "0755", "abcd", "a: b", "1e10", "$(A)", "[{}]"},
+	{"false", "12345", "24567", "bcdfg", "/data", "k8s: "},
+	{"2026-11-25T12:00:00Z", "1999-01-01T00:00:00Z", "kind: ConfigMap     ", "resourceVersion: 512"},
+	{"0f3b7a52-8c1d-4e6f-9a0b-123456789abc", "{'apiVersion':'v1','kind':'Secret'}  ", "aGVsbG8gd29ybGQsIGhlbGxvIHdvcmxkISE="},
+}
+
+// withTexts returns a create of a ConfigMap with some texts as data; nil for another question.
+func withTexts(t *testing.T, r *rand.Rand, q *rules.Request, texts []string) *rules.Request {
+	if collectionOf(q) != "configmaps" {
+		return nil
+	}
+	var m corev1.ConfigMap
+	var u runtime.Unknown
+	protobuf := strings.HasPrefix(string(q.Body), "k8s\x00")
+	if protobuf {
+		if err := errors.Join(u.Unmarshal(q.Body[4:]), m.Unmarshal(u.Raw)); err != nil {
+			return nil
+		}
+	} else if json.Unmarshal(q.Body, &m) != nil {
+		return nil // it is not valid
+	}
+	m.Data = map[string]string{}
+	for _, key := range []string{"first", "second", "third"} {
+		m.Data[key] = texts[r.IntN(len(texts))]
+	}
+	out := *q
+	var err error
+	if protobuf {
+		if u.Raw, err = m.Marshal(); err == nil {
+			out.Body, err = u.Marshal()
+		}
+		out.Body = append([]byte("k8s\x00"), out.Body...)
+	} else {
+		out.Body, err = json.Marshal(m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+// sample returns some of the names; with FLYBALL_LONG=1 all of them.
 func sample(r *rand.Rand, names []string) []string {
 	if os.Getenv("FLYBALL_LONG") != "" {
 		return names
 	}
-	out := []string{"abcd"}
-	for range 4 {
+	out := []string{"abcd", "1"} // the latter stays what it is: a question that is asked again
+	for range 3 {
 		out = append(out, names[r.IntN(len(names))])
 	}
 	return out
 }
 
-// alike returns a name of the same shape by chance.
+// alike returns a random name of the same shape.
 func alike(r *rand.Rand, name string) string {
 	out := []byte(name)
 	for i, c := range out {
@@ -97,7 +164,7 @@ func alike(r *rand.Rand, name string) string {
 	return string(out)
 }
 
-// literals are the texts of a body: names that could be compared with something.
+// literals returns the strings of a body. A name that equals one could be compared with it.
 func literals(req *rules.Request) (out []string) {
 	for i, part := range strings.Split(string(req.Body), `"`) {
 		if i%2 == 1 && len(part) < 30 && len(out) < 12 {
@@ -114,7 +181,7 @@ func collectionOf(req *rules.Request) string {
 
 func shown(a *rules.Answer) string { return strings.ReplaceAll(fmt.Sprintf("%+v", a), "\x00", "0") }
 
-// creations are the creates of the conformance suite, and some of them in protobuf.
+// creations returns the creates of the conformance suite, and some of them again in protobuf.
 func creations(t *testing.T, direct func(*rules.Request) (*rules.Answer, error)) (out []*rules.Request) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -151,7 +218,7 @@ func creations(t *testing.T, direct func(*rules.Request) (*rules.Answer, error))
 	return out
 }
 
-// inProtobuf returns a question with a body in protobuf, for an answer in it; nil for some kinds.
+// inProtobuf returns a question with body and answer in protobuf; nil for kinds without protobuf.
 func inProtobuf(t *testing.T, q *rules.Request) *rules.Request {
 	var meta runtime.TypeMeta
 	if json.Unmarshal(q.Body, &meta) != nil {
@@ -194,7 +261,7 @@ func inProtobuf(t *testing.T, q *rules.Request) *rules.Request {
 	return &out
 }
 
-// varied returns a question with other values, and another name if its body has one at the beginning.
+// varied returns a question with other values. It also has another name, if the body begins with the name.
 func varied(r *rand.Rand, q *rules.Request, name string, digits uint64) *rules.Request {
 	out := *q
 	hex := func(n int) string {
@@ -234,7 +301,7 @@ func varied(r *rand.Rand, q *rules.Request, name string, digits uint64) *rules.R
 	return &out
 }
 
-// renamed returns an object in protobuf with another name; nil if it has none that is easy to find.
+// renamed returns an object in protobuf with another name; nil if the name does not come first in the metadata.
 func renamed(body []byte, name string) []byte {
 	var u runtime.Unknown
 	if u.Unmarshal(body[4:]) != nil || len(name) > 60 {

@@ -53,8 +53,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// outside runs functions on goroutines that are in no bubble of testing/synctest. The rules program is a
-// process: what reads its answers cannot be in the bubble of one test. nil unless [Wrap] runs.
+// outside runs functions on goroutines outside of all bubbles of testing/synctest. All tests share the rules program,
+// so the goroutines that read its answers cannot be in the bubble of one test. work is nil unless [Wrap] runs.
 var outside struct {
 	sync.Mutex
 	work chan func()
@@ -65,8 +65,8 @@ var errBubble = errors.New("apiserver: a server inside a bubble of testing/synct
 // inBubble reports whether the caller is in a bubble. Its clock begins in the year 2000.
 func inBubble() bool { return time.Now().Year() < 2020 }
 
-// runOutside runs a function outside of all bubbles and waits for it. The caller waits for a mutex: that does
-// not let virtual time go on, as a channel would.
+// runOutside runs a function outside of all bubbles and waits for it. The caller waits by a mutex: virtual time stands
+// still meanwhile, which it would not at a channel.
 func runOutside(f func()) error {
 	outside.Lock()
 	work := outside.work
@@ -81,7 +81,7 @@ func runOutside(f func()) error {
 	return nil
 }
 
-// serveOutside lets functions run outside of bubbles until the function that it returns is called.
+// serveOutside starts the goroutine for runOutside. stop ends it, and waits for the functions that run.
 func serveOutside() (stop func()) {
 	work := make(chan func())
 	outside.Lock()
@@ -102,7 +102,7 @@ func serveOutside() (stop func()) {
 	}
 }
 
-// asked is the rules client as a server in a bubble calls it.
+// asked calls the rules client from inside a bubble.
 type asked struct{ client *rules.Client }
 
 func (a asked) do(req *rules.Request) (answer *rules.Answer, err error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// A server and a cache live in a bubble: what takes hours takes none, and what is due has happened when all
-// goroutines wait.
+// A server and a cache run in a bubble. Hours pass in no time, and all that is due has happened when all goroutines
+// wait.
 func TestInABubble(t *testing.T) {
 	apiserver.Start(t, apiserver.Options{}) // the rules are there
 	began := time.Now()
@@ -91,7 +91,7 @@ func TestInABubble(t *testing.T) {
 	t.Logf("a day took %v", time.Since(began).Round(time.Millisecond))
 }
 
-// Without a bubble a server in memory is like others.
+// Options.InMemory also works outside of a bubble.
 func TestInMemory(t *testing.T) {
 	s := apiserver.Start(t, apiserver.Options{InMemory: true})
 	c := newClient(t, s)

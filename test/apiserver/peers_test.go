@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// peerCases are conversations that the tests of others have asked for.
+// peerCases are conversations that tests of other projects have led to.
 var peerCases = []conformanceCase{
 	{"privileged containers", func(s *session) {
 		const spec = `"spec":{"containers":[{"name":"c","image":"i","securityContext":{"privileged":true}}]}`

@@ -8,8 +8,8 @@ import (
 
 const policyPath = "/apis/admissionregistration.k8s.io/v1/%sadmission%s"
 
-// policy creates a policy and its bindings, and waits until they have an effect. The specs are JSON without the
-// braces. A validating policy of its own tells whether policies of this version are known.
+// policy creates a policy and its bindings, and waits until they have an effect. The specs are JSON without the braces.
+// See marker for how it waits.
 func (s *session) policy(kind, name, spec string, bindings ...string) {
 	s.t.Helper()
 	sort, name := strings.ToLower(kind), name+"-"+s.ns
@@ -53,7 +53,7 @@ func (s *session) marker() {
 	}
 }
 
-// here binds a policy to the objects of the case's namespace.
+// here restricts a binding to the namespace of the case.
 const here = `"matchResources":{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"NS"}}}`
 
 const (

@@ -98,13 +98,20 @@ type sequence struct {
 func newSequence(n uint64) sequence {
 	d := dice{rand.New(rand.NewPCG(n, 1))}
 	q := sequence{kinds: []randomKind{randomKinds[d.IntN(len(randomKinds))]}}
-	if other := randomKinds[d.IntN(len(randomKinds))]; other.path != q.kinds[0].path {
+	if other := randomKinds[d.IntN(len(randomKinds))]; other.path != q.kinds[0].path && !repairs(q.kinds[0], other) {
 		q.kinds = append(q.kinds, other)
 	}
 	for range 1 + d.IntN(callsInARow) {
 		q.calls = append(q.calls, d.call(q.kinds[d.IntN(len(q.kinds))]))
 	}
 	return q
+}
+
+// repairs reports whether two kinds are Services and Events. A loop of the real server that checks the addresses of
+// Services sometimes is faster than their allocation, and writes an Event.
+func repairs(a, b randomKind) bool {
+	const services, events = "~/services", "~/events"
+	return a.path == services && b.path == events || a.path == events && b.path == services
 }
 
 func (q sequence) String() string {
@@ -124,7 +131,7 @@ func (q sequence) difference(t *testing.T, on [2]session, namespace string) stri
 		for _, k := range q.kinds {
 			s.loose = s.loose || strings.HasSuffix(k.path, "/jobs")
 		}
-		pair[i] = &world{session: s, seen: map[string][]answer{}}
+		pair[i] = &world{session: s, seen: map[string][]answer{}, since: map[string]string{}}
 	}
 	compare := func(name string) string {
 		a, b := pair[0].out, pair[1].out
@@ -173,6 +180,8 @@ func (q sequence) shrink(difference string, fails func(sequence) string) (sequen
 type world struct {
 	*session
 	seen map[string][]answer // by path, in order
+	// since are the versions from which collections are watched, at the earliest: those after their last mass deletion.
+	since map[string]string
 }
 
 // remember keeps an answer that is an object. A dry run repeats the version of its body, which may be any.
@@ -203,6 +212,9 @@ func (w *world) watches(kinds []randomKind) {
 		}
 		if first == "" {
 			continue
+		}
+		if older(first, w.since[k.path]) {
+			first = w.since[k.path]
 		}
 		end := w.send2("POST", w.path(k.path), strings.ReplaceAll(k.body("the-end"), "NS", w.ns))
 		w.delete(k.path+"/the-end", `{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`)

@@ -81,9 +81,14 @@ func (d dice) call(k randomKind) call {
 		return call{"get", func(w *world) { w.do("GET", one, "", "Accept", accept) }}
 	case "list":
 		options := pick("", "?labelSelector=l", "?labelSelector=l!=1", "?labelSelector=l+in+(1,2)", "?fieldSelector=metadata.name=a", "?fieldSelector=spec.nodeName=n", "?limit=1", "?limit=2&labelSelector=l",
-			"?resourceVersion=0", "?limit=1&resourceVersion=0", "?resourceVersion=1&resourceVersionMatch=Exact", "?resourceVersionMatch=Exact", "?labelSelector=(")
+			"?resourceVersion=0", "?limit=1&resourceVersion=0", "?resourceVersionMatch=Exact&resourceVersion=VERSION", "?resourceVersionMatch=Exact", "?labelSelector=(")
 		accept := pick(jsonType, jsonType, acceptTable, acceptPartial)
 		return call{"list " + options, func(w *world) {
+			if strings.Contains(options, "resourceVersion=0") { // answered from a cache of the real server, which waits for a list
+				w.send2("GET", w.path(k.path), "")
+			}
+			// A version of the sequence: older ones are forgotten in a long run, by each server at its own time.
+			options := strings.ReplaceAll(options, "VERSION", w.last(one, 1).Metadata.ResourceVersion)
 			a := w.do("GET", k.path+options, "", "Accept", accept)
 			for a.Metadata.Continue != "" {
 				a = w.do("GET", k.path+options+"&continue="+a.Metadata.Continue, "", "Accept", accept)
@@ -134,7 +139,7 @@ func (d dice) call(k randomKind) call {
 		return call{"delete collection " + options, func(w *world) {
 			// In which order the real server deletes is chance: the next call tells what it left.
 			w.note("%d", w.send2("DELETE", w.path(k.path+options), ""))
-			w.get(k.path)
+			w.since[k.path] = w.get(k.path).Metadata.ResourceVersion
 			maps.DeleteFunc(w.seen, func(path string, _ []answer) bool { return strings.HasPrefix(path, k.path+"/") })
 		}}
 	}

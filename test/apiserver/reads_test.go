@@ -70,6 +70,7 @@ func readCases() []conformanceCase {
 				for _, bookmarks := range []string{"", "true"} {
 					add(fmt.Sprintf("watch %s with initial events %q, match %q, bookmarks %q", resource, initial, match, bookmarks), func(s *session) {
 						first, last := prepare(s)
+						var opened []*events // all at once: each lasts for a second
 						for _, version := range versions {
 							if version == "999999999" {
 								continue
@@ -85,7 +86,10 @@ func readCases() []conformanceCase {
 							if bookmarks != "" {
 								query += "&allowWatchBookmarks=" + bookmarks
 							}
-							s.watch(path + query).all()
+							opened = append(opened, s.watch(path+query))
+						}
+						for _, w := range opened {
+							w.all()
 						}
 					})
 				}

@@ -8,7 +8,7 @@ func accessReview(kind, spec string) string {
 	return `{"apiVersion":"authorization.k8s.io/v1","kind":"` + kind + `","spec":` + spec + `}`
 }
 
-// reviewCases are questions about what users may do.
+// reviewCases are reviews of permissions.
 var reviewCases = []conformanceCase{
 	{"review oneself", func(s *session) {
 		s.grant("asker", rule("", "configmaps", "get,list"), rule("apps", "deployments", "*", "a"))

@@ -17,7 +17,7 @@ func person(name string) string {
 	return `{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"` + name + `"}`
 }
 
-// roleCases are about what users may do by their roles.
+// roleCases are about permissions by roles.
 var roleCases = []conformanceCase{
 	{"a role", func(s *session) {
 		s.grant("reader", rule("", "configmaps", "get,list,watch"), rule("", "secrets", "get", "one", "two"), rule("apps", "deployments/scale", "update,patch"))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// schemaCase is a schema of the field spec, and values of it. Each value is created; if there is a second one, the
-// first is then updated to it.
+// schemaCase is a schema of the field spec, and values of it. An object is created with each value. A pair of values
+// also updates the object from the first to the second.
 type schemaCase struct {
 	name, spec string
 	values     [][2]string
@@ -75,7 +75,7 @@ func structureCases() []conformanceCase {
 			for i, v := range c.values {
 				s.post(widgets, widget(fmt.Sprintf("w%d", i), v[0]))
 			}
-			// The schema comes later. What is not valid stays, as long as it does not change.
+			// The schema is set later. Values that are not valid stay while they do not change.
 			s.patch(jsonPatch, definitions+"/widgets.NS.example.com", `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec","value":`+c.spec+`}]`)
 			s.settle()
 			for i, v := range c.values {
@@ -156,7 +156,7 @@ func structureCases() []conformanceCase {
 		s.put(in("v2")+"/a", body("v2", "a", ``))
 		s.get(in("v2"))
 		s.watch(in("v2") + "?watch=1&resourceVersion=" + a.Metadata.ResourceVersion).next(2)
-		// The version of storage changes.
+		// The storage version changes.
 		s.patch(jsonPatch, definitions+"/gadgets.NS.example.com", `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`)
 		s.get(definitions + "/gadgets.NS.example.com")
 	})
@@ -242,7 +242,7 @@ func structureCases() []conformanceCase {
 	return cases
 }
 
-// mutantsOfDefinition are names of changes, texts in the definition of Widgets, and what is there instead.
+// mutantsOfDefinition has changes of the definition of Widgets: a name, a text in it, and the text that replaces it.
 var mutantsOfDefinition = [][3]string{
 	{"no plural", `"plural":"widgets",`, ``}, {"another scope", `"Namespaced"`, `"Odd"`}, {"a capital plural", `"plural":"widgets"`, `"plural":"Widgets"`}, {"a kind with a space", `"kind":"Widget"`, `"kind":"Wid get"`}, {"a short name in capitals", `"shortNames":["wi"]`, `"shortNames":["WI"]`}, {"no versions", widgetVersion, ``},
 	{"a bad version", `"name":"v1","served"`, `"name":"V 1","served"`}, {"no schema", `"schema":{"openAPIV3Schema":`, `"other":{"x":`}, {"a bad scale path", `".spec.replicas"`, `"spec.replicas"`}, {"a scale path in status", `".spec.replicas"`, `".status.replicas"`}, {"a bad column", `"jsonPath":".spec.size"`, `"jsonPath":"spec["`}, {"a bad column type", `"type":"integer","jsonPath"`, `"type":"odd","jsonPath"`},

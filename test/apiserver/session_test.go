@@ -16,19 +16,18 @@ import (
 	"time"
 )
 
-// session is one conversation with a server. It writes down what the server answers, but for what chance and
-// the clock decide.
+// session is one conversation with a server. It writes down the answers, without values of chance and of the clock.
 type session struct {
 	t      testing.TB
 	client *http.Client
 	on     server
 	url    string
-	real   bool   // whether it is the real one
+	real   bool   // whether the server is the real one
 	ns     string // a namespace of its own
 
-	verbatim bool // answers are written down as they are
-	// loose is whether versions are not compared. The handlers of some kinds find a change where there is none: a
-	// write that repeats the last one has a new version if it is in another second.
+	verbatim bool // answers are written down unchanged
+	// loose leaves out versions. The handlers of some kinds set times, so a write that repeats the last one has a new
+	// version if it comes in another second.
 	loose    bool
 	out      []string
 	versions []string // resource versions in the order of their appearance
@@ -37,7 +36,7 @@ type session struct {
 	markers  int               // policies that tell whether others are known
 }
 
-// answer is what a case may look at to make its next request.
+// answer has the parts of an answer that a case may use for its next request.
 type answer struct {
 	Metadata struct {
 		Name, UID, ResourceVersion, Continue string
@@ -86,9 +85,9 @@ func (s *session) do(method, path, body string, header ...string) answer {
 		resp.Header.Del("Warning")
 	}
 	head := fmt.Sprintf("%s %s: %d %s", method, s.hide(path), resp.StatusCode, s.headers(resp.Header))
-	text = s.json(text, resp.Header.Get("Content-Type"))
+	text = credential.ReplaceAll(s.json(text, resp.Header.Get("Content-Type")), nil)
 	var a answer
-	if json.Unmarshal(text, &a) != nil { // it is for people
+	if json.Unmarshal(text, &a) != nil { // it is plain text
 		text = checks.ReplaceAll(text, nil)
 		s.note("%s %q", head, text)
 		return a
@@ -272,8 +271,11 @@ var (
 	cells     = regexp.MustCompile(`"((\d+[smh])+|10\.(0|99)\.\d+\.\d+)"`) // an age, an address
 	nodePort  = regexp.MustCompile(`(nodePort\\+":|"\d+:)3\d{4}\b`)        // in JSON, in a table
 	fingers   = regexp.MustCompile(`X509SHA256=[0-9a-f]{64}`)              // of a certificate
-	program   = regexp.MustCompile(`controlplane-[0-9a-f]{16}`)            // as a field manager
-	inPath    = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
+	// The real server knows an administrator by a certificate, the one in memory by nothing.
+	credential = regexp.MustCompile(`,\\*"extra\\*":\{\\*"authentication\.kubernetes\.io/credential-id\\*":\[\\*"X509SHA256=[0-9a-f]{64}\\*"\]\}`)
+	program    = regexp.MustCompile(`controlplane-[0-9a-f]{16}`) // as a field manager
+	managers   = regexp.MustCompile(`managedFields\\+":\[.*?\]`) // of an object in an error: in the order of their seconds
+	inPath     = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
 // hide replaces what chance and the clock decide in a text.
@@ -296,5 +298,6 @@ func (s *session) hide(text string) string {
 	text = address.ReplaceAllString(text, "ADDRESS")
 	text = nodePort.ReplaceAllString(text, "${1}N")
 	text = inText.ReplaceAllString(text, "${1}N")
+	text = managers.ReplaceAllString(text, "managedFields")
 	return inPath.ReplaceAllString(text, "$1=X")
 }

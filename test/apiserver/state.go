@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/state"
 )
 
-// Export writes the present state as YAML: a document about the file, and one for each object, as it is stored.
-// [Server.Import] and Options.State take it.
+// Export writes the present state as YAML: a document about the file, and one for each object as it is stored.
+// [Server.Import] and Options.State read it.
 func (s *Server) Export(w io.Writer) error {
 	if err := state.Write(w, s.web.Snapshot()); err != nil {
 		return fmt.Errorf("apiserver: export: %w", err)
@@ -22,8 +22,8 @@ func (s *Server) Export(w io.Writer) error {
 	return nil
 }
 
-// Import makes the state that of an export: objects come back with their uids, versions, times, managed fields
-// and statuses. All watches end, and there is no history. After an error the state is what it was.
+// Import replaces the state by that of an export. Objects keep their uids, versions, times, managed fields and statuses.
+// All watches end, and the history is dropped. After an error the state has not changed.
 func (s *Server) Import(r io.Reader) error {
 	fresh := core.New(s.core)
 	if err := state.Read(r, fresh, s.now()); err != nil {
@@ -33,7 +33,7 @@ func (s *Server) Import(r io.Reader) error {
 	return nil
 }
 
-// Version returns the resourceVersion of the state: that of the last write.
+// Version returns the resourceVersion of the last write in the snapshot.
 func (s *Snapshot) Version() uint64 { return s.state.View().Version() }
 
 // fill gives a new state its first objects: those of a file, or those of every cluster.
@@ -58,7 +58,7 @@ func fill(into *core.State, begin *core.Beginning, file string, now time.Time, p
 		err = state.Record(f, into, now, func(line string) { fmt.Fprintln(progress, line) })
 	default:
 		if err = state.Read(f, into, now); err == nil {
-			into.BeginRoles(now, begin)
+			into.Complete(now, begin)
 		}
 	}
 	if err == nil {

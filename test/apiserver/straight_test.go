@@ -20,7 +20,7 @@ func TestReadsAreThoseOfTheRules(t *testing.T) {
 	reads := 0
 	for n := range 60 {
 		q := newSequence(uint64(n))
-		w := &world{session: &session{t: t, client: client, url: memory.URL(), ns: fmt.Sprintf("straight-%d", n), names: map[string]string{}}, seen: map[string][]answer{}}
+		w := &world{session: &session{t: t, client: client, url: memory.URL(), ns: fmt.Sprintf("straight-%d", n), names: map[string]string{}}, seen: map[string][]answer{}, since: map[string]string{}}
 		w.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+w.ns+`"}}`)
 		same := func(path string) {
 			path = w.path(path)

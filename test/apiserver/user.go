@@ -15,10 +15,10 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/pki"
 )
 
-// admin is the user of RESTConfig and Kubeconfig, masters its group.
+// admin is the user of RESTConfig and Kubeconfig, and masters its group.
 const admin, masters = "admin", "system:masters"
 
-// nobody is who makes requests without credentials.
+// nobody returns the user of requests without credentials.
 func (o Options) nobody() core.User {
 	switch {
 	case o.RBAC:
@@ -29,7 +29,7 @@ func (o Options) nobody() core.User {
 	return core.Administrator
 }
 
-// beginning returns what new states have. It is made once.
+// beginning returns the first objects of new states. It is made once for each value of rbac.
 func beginning(ask core.Rules, rbac bool) (*core.Beginning, error) {
 	shared.Lock()
 	defer shared.Unlock()
@@ -57,12 +57,13 @@ func (s *Server) serveTLS(l net.Listener, seed string) error {
 	s.url = "https" + strings.TrimPrefix(s.url, "http")
 	s.requests.next, s.http.Handler = s.http.Handler, &s.requests
 	s.http.TLSConfig = authority.Server()
-	s.http.ErrorLog = log.New(io.Discard, "", 0) // clients that do not trust the server, or speak HTTP, get errors of their own
+	s.http.ErrorLog = log.New(io.Discard, "", 0) // its errors also show at the clients
 	go s.http.ServeTLS(l, "", "")                // Close waits for its end
 	return nil
 }
 
-// RESTConfig returns an administrator's client configuration without a client-side rate limit. The caller owns it.
+// RESTConfig returns the client configuration of an administrator, without a client-side rate limit. The caller owns
+// it.
 func (s *Server) RESTConfig() *rest.Config {
 	config, err := s.UserConfig(admin, masters)
 	if err != nil {
@@ -71,9 +72,9 @@ func (s *Server) RESTConfig() *rest.Config {
 	return config
 }
 
-// UserConfig returns the client configuration of a user with these groups. With TLS it has a client certificate;
-// otherwise the user is impersonated. With RBAC the user has the permissions that roles grant; by default that
-// is little more than discovery. There is no client-side rate limit. The caller owns it.
+// UserConfig returns the client configuration of a user with these groups, without a client-side rate limit. With TLS
+// it has a client certificate; otherwise an administrator impersonates the user. With RBAC the user has only the
+// permissions that roles grant, which at first is little more than discovery. The caller owns the configuration.
 func (s *Server) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	config := &rest.Config{Host: s.url, QPS: -1, Dial: s.dial}
 	if s.rt != nil {
@@ -93,7 +94,7 @@ func (s *Server) UserConfig(user string, groups ...string) (*rest.Config, error)
 	return config, nil
 }
 
-// Kubeconfig returns an administrator's kubeconfig file for the server. kubectl works with it:
+// Kubeconfig returns a kubeconfig of an administrator, as text for a file. kubectl works with it:
 //
 //	err := os.WriteFile("kubeconfig", s.Kubeconfig(), 0o600)
 func (s *Server) Kubeconfig() []byte {
@@ -104,7 +105,8 @@ func (s *Server) Kubeconfig() []byte {
 	return text
 }
 
-// UserKubeconfig returns a self-contained kubeconfig for the user of UserConfig, as text.
+// UserKubeconfig returns a kubeconfig of a user, as text for a file. See [Server.UserConfig]. It refers to no other
+// file.
 func (s *Server) UserKubeconfig(user string, groups ...string) ([]byte, error) {
 	config, err := s.UserConfig(user, groups...)
 	if err != nil {

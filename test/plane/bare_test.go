@@ -7,12 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	kube "github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 // A bare control plane has no nodes and no service accounts, and takes Pods all the same.
 func TestBareControlPlane(t *testing.T) {
+	livetest.NeedReal(t)
 	p, err := plane.Start(t.Context(), plane.Options{Bare: true, Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -55,6 +56,7 @@ func ownPlane(pause bool) int {
 
 // One control plane goes through all operations. Each step builds on the previous one.
 func TestOperationsOfOneControlPlane(t *testing.T) {
+	livetest.NeedReal(t)
 	p, err := plane.Start(t.Context(), plane.Options{Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -232,6 +234,7 @@ func TestOperationsOfOneControlPlane(t *testing.T) {
 }
 
 func TestNamedDataDirIsKept(t *testing.T) {
+	livetest.NeedReal(t)
 	dir := t.TempDir()
 	var kubeconfigs [2][]byte
 	for i := range kubeconfigs {
@@ -285,6 +288,7 @@ func TestMissingBinaryIsNotExist(t *testing.T) {
 
 // A parent that is killed cannot clean up, so the control plane has to end by itself.
 func TestEndsWithItsParent(t *testing.T) {
+	livetest.NeedReal(t)
 	for _, as := range []string{"owner", "owner of a paused plane"} {
 		t.Run(as, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])

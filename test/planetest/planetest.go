@@ -13,6 +13,8 @@
 // from [Private]. A failed test logs the control plane's log lines since the call of Shared or
 // Private.
 //
+// With FLYBALL_REAL=0 in the environment both skip the test, and say so.
+//
 // The shared control plane ends with the process. [Main] in a TestMain ends it in good order. A
 // TestMain that checks for leaked goroutines wraps its M by [Wrap].
 package planetest
@@ -27,6 +29,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -44,6 +47,7 @@ var shared struct {
 // Tests must not kill, pause or close it.
 func Shared(t testing.TB) *plane.Plane {
 	t.Helper()
+	livetest.NeedReal(t)
 	shared.Lock()
 	defer shared.Unlock()
 	if !shared.tried {
@@ -62,6 +66,7 @@ func Shared(t testing.TB) *plane.Plane {
 // have ended.
 func Private(t testing.TB, opts plane.Options) *plane.Plane {
 	t.Helper()
+	livetest.NeedReal(t)
 	if opts.Progress == nil {
 		opts.Progress = os.Stderr
 	}

@@ -1,5 +1,5 @@
-// Package servertest provides an API server to tests: one in memory, or a real control plane if the environment
-// variable FLYBALL_REAL is set. The same tests run on both:
+// Package servertest provides an API server to tests: one in memory or, if the environment variable FLYBALL_REAL is
+// set, a real control plane. The same tests run on both:
 //
 //	func TestMain(m *testing.M) { servertest.Main(m) }
 //
@@ -9,9 +9,9 @@
 //		…
 //	}
 //
-// The server in memory has users, roles and controllers, as the real one does. It starts in milliseconds once the
-// rules of Kubernetes are built; see package apiserver, whose DIFFERENCES.md says where it is not equal. A test
-// that stops the server, or looks at the real one's own behaviour, is for package planetest.
+// The server in memory has users, roles and controllers, as the real one does. It starts in milliseconds, once the
+// rules of Kubernetes are built. DIFFERENCES.md of package apiserver lists where the two differ. A test that stops the
+// server, or depends on such a difference, is for package planetest.
 package servertest
 
 import (
@@ -24,16 +24,18 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-// Env is the environment variable that makes [Shared] return a real control plane. Any value but "" and "0" does.
-const Env = "FLYBALL_REAL"
+// Env is the environment variable that makes [Shared] return a real control plane. Any value but "" and "0" does. "0"
+// leaves out the tests of package planetest.
+const Env = livetest.RealEnv
 
-// Real reports whether tests run on a real control plane. They also do if FLYBALL_KUBERNETES names a version of
-// Kubernetes: the rules in memory have one version.
+// Real reports whether tests run on a real control plane. That is so if FLYBALL_REAL is set, and also if
+// FLYBALL_KUBERNETES names a version of Kubernetes: the server in memory has only one version.
 func Real() bool {
 	v := os.Getenv(Env)
 	return v != "" && v != "0" || os.Getenv(plane.KubernetesEnv) != ""
@@ -46,7 +48,7 @@ type Server struct {
 	// Memory is the server in memory; nil if it is real.
 	Memory *apiserver.Server
 
-	folder string // of the kubeconfig of the server in memory
+	folder string // has the kubeconfig of the server in memory
 }
 
 // RESTConfig returns an administrator's client configuration without a client-side rate limit. The caller owns it.
@@ -57,8 +59,8 @@ func (s *Server) RESTConfig() *rest.Config {
 	return s.Memory.RESTConfig()
 }
 
-// UserConfig returns the client configuration of a user with these groups. The user has the permissions that roles
-// grant; by default that is little more than discovery.
+// UserConfig returns the client configuration of a user with these groups. The user has only the permissions that roles
+// grant, which at first is little more than discovery. The caller owns the configuration.
 func (s *Server) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	if s.Plane != nil {
 		return s.Plane.UserConfig(user, groups...)
@@ -66,7 +68,7 @@ func (s *Server) UserConfig(user string, groups ...string) (*rest.Config, error)
 	return s.Memory.UserConfig(user, groups...)
 }
 
-// UserKubeconfig returns a kubeconfig of the user of UserConfig, as text.
+// UserKubeconfig returns a kubeconfig of a user, as text for a file. See [Server.UserConfig].
 func (s *Server) UserKubeconfig(user string, groups ...string) ([]byte, error) {
 	if s.Plane != nil {
 		return s.Plane.UserKubeconfig(user, groups...)
@@ -134,7 +136,7 @@ func Private(t testing.TB) *Server {
 
 // start starts a server in memory. It outlives the test.
 func start(t testing.TB) (*Server, error) {
-	apiserver.Start(t, apiserver.Options{}) // the rules are built now, within the deadline of the test
+	apiserver.Start(t, apiserver.Options{}) // so that the rules are built within the deadline of the test
 	memory, err := apiserver.New(context.Background(), apiserver.Options{RBAC: true, Controllers: []string{"*"}, Progress: os.Stderr})
 	if err != nil {
 		return nil, err
@@ -160,8 +162,8 @@ func Namespace(t testing.TB, s *Server) string {
 // Main runs the tests, ends the shared server and exits.
 func Main(m *testing.M) { os.Exit(Wrap(m).Run()) }
 
-// Wrap returns a runner of tests, as [testing.M] is, that ends the shared server after m's tests. Its goroutines
-// have ended when Run returns:
+// Wrap returns a runner of tests, as [testing.M] is, that runs the tests of m and then ends the shared server. No
+// goroutine of it is left when Run returns:
 //
 //	goleak.VerifyTestMain(servertest.Wrap(m))
 func Wrap(m interface{ Run() int }) interface{ Run() int } {

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/webhook/convert"
 )
 
@@ -63,11 +63,11 @@ func TestAPIServerConverts(t *testing.T) {
 	mux.Handle(convert.Path, endpoint(t))
 	srv := httptest.NewTLSServer(mux)
 	t.Cleanup(srv.Close)
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := livetest.Client(t, p, client.Options{})
-	ns := planetest.Namespace(t, p)
+	ns := servertest.Namespace(t, p)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
 	serveOrders(t, c, srv.URL+convert.Path, ca)
 

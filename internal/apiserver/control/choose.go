@@ -8,9 +8,9 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// Options is what controllers are told at their start.
+// Options configures controllers.
 type Options struct {
-	// CA has the certificates of the authority of the server, as PEM.
+	// CA has the certificate that clients of the server trust, as PEM; "" if it speaks plain HTTP.
 	CA string
 }
 
@@ -18,16 +18,15 @@ type Options struct {
 type Known struct {
 	Name, Short string
 	New         func(Options) Controller
-	// Boot returns requests that are made once, when the server is new, about the state that it begins with. It may
-	// be nil.
+	// Boot returns the requests to make once, before the first step, given the first state of a server. It may be nil.
 	Boot func(core.View) []core.Request
 }
 
 func (k Known) is(name string) bool { return name == k.Name || name == k.Short }
 
-// Choose returns the controllers that names choose, in the order in which they are known. The names are those of
-// the flag --controllers of kube-controller-manager: "*" is all, "name" is one, and "-name" is all but it, if "*"
-// is there, too.
+// Choose returns the controllers that names select, in the order of known. names has the form of the flag
+// --controllers of kube-controller-manager: "*" selects all, "name" one, and "-name" leaves one out. The error names a
+// controller that does not exist.
 func Choose(known []Known, names []string) ([]Known, error) {
 	all := slices.Contains(names, "*")
 	for _, name := range names {

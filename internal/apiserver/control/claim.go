@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// Claimed is an object that controllers can have.
+// Claimed is a pointer to an object that controllers can own.
 type Claimed[T any] interface {
 	*T
 	metav1.Object
@@ -22,8 +22,8 @@ func Reference(apiVersion, kind string, owner metav1.Object) metav1.OwnerReferen
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes}
 }
 
-// Claim returns the objects of a kind that an owner controls, in the order of their keys. It adopts those without a
-// controller that its selector matches, and releases those that the selector no longer matches; the requests do that.
+// Claim returns the objects of a kind that an owner controls, sorted by key, and requests. The requests adopt objects
+// without a controller that the selector matches, and release objects that it no longer matches.
 func Claim[T any, P Claimed[T]](s *State, u User, k Kind, owner metav1.Object, ref metav1.OwnerReference, selector labels.Selector) (have []P, requests []core.Request) {
 	for _, key := range s.Owned(owner.GetUID()) {
 		m := s.Meta(key)
@@ -57,8 +57,9 @@ func Claim[T any, P Claimed[T]](s *State, u User, k Kind, owner metav1.Object, r
 	return have, requests
 }
 
-// Owners adds the keys of the owners that a change of an owned object is about: its controllers before and after, or,
-// if it has none, those whose selector matches. Kind is the kind of the owners as references name it.
+// Owners adds the keys of the owners to reconcile after a change of an owned object. These are its controllers before
+// and after the change. If it has none, they are the owners whose selector matches it. kind is the kind of the owners
+// in references.
 func Owners(s *State, c Change, owners Kind, kind string, selects func(s *State, key string) labels.Selector, add func(string)) {
 	for m := range c.Metas() {
 		if ref := m.Controller(); ref != nil {
@@ -78,7 +79,7 @@ func Owners(s *State, c Change, owners Kind, kind string, selects func(s *State,
 	}
 }
 
-// Selector returns a selector; nil if it is not valid or selects everything, which the server refuses.
+// Selector returns a label selector. It is nil if l is not valid or selects everything: the server refuses both.
 func Selector(l *metav1.LabelSelector) labels.Selector {
 	s, err := metav1.LabelSelectorAsSelector(l)
 	if err != nil || s.Empty() {

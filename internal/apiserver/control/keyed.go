@@ -14,12 +14,12 @@ import (
 type Keyed struct {
 	// Title is the name of the controller.
 	Title string
-	// Map adds the keys that a change is about.
+	// Map adds the keys to reconcile after a change.
 	Map func(s *State, c Change, add func(key string))
-	// Reconcile returns requests for a key, in the order in which they are made. The first that fails ends
-	// them. A key that asks for nothing is done until a change adds it again, or until the time At.
+	// Reconcile returns the requests for a key, in order. After a failed request the others are not made. A key is
+	// reconciled again after a change that adds it, after a failed request, and at Result.At.
 	Reconcile func(now time.Time, s *State, key string) Result
-	// Failed returns requests that are made because another one has failed. It may be nil.
+	// Failed returns the requests to make after another one has failed. It may be nil.
 	Failed func(now time.Time, s *State, key string, r core.Request, status *metav1.Status) []core.Request
 
 	queue    queue
@@ -27,16 +27,16 @@ type Keyed struct {
 	failures []failure
 }
 
-// Result is what comes of a key.
+// Result is the result of a reconcile.
 type Result struct {
 	Requests []core.Request
-	// Events are requests that are made after the others. If one fails, nothing follows.
-	Events []core.Request
+	// Events are told when the requests have succeeded.
+	Events []Event
 	// At is when to reconcile the key again; zero if nobody needs to.
 	At time.Time
 }
 
-// failure is one request that has failed.
+// failure is a failed request.
 type failure struct {
 	request Request
 	status  *metav1.Status
@@ -67,8 +67,8 @@ func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Requ
 		for _, r := range result.Requests {
 			requests = append(requests, Request{Request: r, Key: key})
 		}
-		for _, r := range result.Events {
-			requests = append(requests, Request{Request: r, Key: key, Event: true})
+		for _, e := range result.Events {
+			requests = append(requests, Request{Key: key, Event: &e})
 		}
 		if len(result.Requests) == 0 {
 			delete(k.attempts, key)
@@ -80,9 +80,9 @@ func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Requ
 	return requests, k.queue.due()
 }
 
-// Answer delays a key whose request has failed.
+// Answer schedules the retry of a key whose request has failed.
 func (k *Keyed) Answer(now time.Time, r Request, a core.Answer) {
-	if r.Event || !Failed(r.Request, a) {
+	if !Failed(r.Request, a) {
 		return
 	}
 	if k.Failed != nil {
@@ -96,7 +96,7 @@ func (k *Keyed) Answer(now time.Time, r Request, a core.Answer) {
 	k.queue.at(r.Key, now.Add(min(firstDelay<<n, lastDelay)))
 }
 
-// statusOf returns the error of an answer. One without a status, as of a connection that was cut, is empty.
+// statusOf returns the Status in an answer. It is empty if there is none, as after a cut connection.
 func statusOf(a core.Answer) *metav1.Status {
 	s := &metav1.Status{Code: int32(a.Code)}
 	if json.Unmarshal(a.Body, s) != nil {

@@ -17,7 +17,7 @@ func NewKind(group, version, resource string) Kind {
 	return Kind{"/apis/" + group + "/" + version, "/" + group + "/" + resource + "/", resource}
 }
 
-// Resources that controllers are about.
+// Resources of controllers.
 var (
 	Pods            = NewKind("", "v1", "pods")
 	Nodes           = NewKind("", "v1", "nodes")
@@ -30,7 +30,7 @@ var (
 	ReplicationControllers = NewKind("", "v1", "replicationcontrollers")
 )
 
-// Prefix is what the keys of a namespace begin with; those of all namespaces if it is "".
+// Prefix returns the prefix of the keys of a namespace; for "" that of all keys of the kind.
 func (k Kind) Prefix(namespace string) string {
 	if namespace == "" {
 		return k.prefix
@@ -38,7 +38,7 @@ func (k Kind) Prefix(namespace string) string {
 	return k.prefix + namespace + "/"
 }
 
-// Key is the key of an object. The namespace of cluster-wide ones is "".
+// Key returns the key of an object. The namespace of a cluster-wide object is "".
 func (k Kind) Key(namespace, name string) string { return k.Prefix(namespace) + name }
 
 // Names returns the namespace and name of a key of the kind.
@@ -50,7 +50,7 @@ func (k Kind) Names(key string) (namespace, name string) {
 	return "", rest
 }
 
-// Path is the path of an object or, without a name, of a collection. The subresource may be "".
+// Path returns the path of an object or, without a name, of a collection. The subresource may be "".
 func (k Kind) Path(namespace, name, subresource string) string {
 	path := k.root
 	if namespace != "" {

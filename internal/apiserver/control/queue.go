@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// queue holds keys that wait, and keys that wait for a time. The zero value is empty.
+// queue has keys that are ready, in order, and keys that wait for a time. The zero value is empty.
 type queue struct {
 	keys    []string
 	waiting map[string]bool
@@ -22,7 +22,7 @@ type timed struct {
 	key string
 }
 
-// add adds a key to the end, unless it waits already.
+// add adds a ready key at the end, unless it is there.
 func (q *queue) add(key string) {
 	if q.waiting == nil {
 		q.waiting = map[string]bool{}
@@ -33,7 +33,7 @@ func (q *queue) add(key string) {
 	}
 }
 
-// at adds a key at a time. A key waits for the earliest of its times.
+// at adds a key that waits for a time. Of several times of a key the earliest counts.
 func (q *queue) at(key string, at time.Time) {
 	if q.later == nil {
 		q.times = map[string]time.Time{}
@@ -49,7 +49,7 @@ func (q *queue) at(key string, at time.Time) {
 	q.later.Set(timed{at, key})
 }
 
-// due is when the next key has its time; zero if there is none.
+// due returns the earliest time for which a key waits; the zero time if none does.
 func (q *queue) due() time.Time {
 	if q.later == nil {
 		return time.Time{}
@@ -58,7 +58,7 @@ func (q *queue) due() time.Time {
 	return first.at
 }
 
-// ready takes the keys out that wait now.
+// ready removes the ready keys, and those whose time has come, and returns them in order.
 func (q *queue) ready(now time.Time) iter.Seq[string] {
 	for !q.due().IsZero() && !q.due().After(now) {
 		first, _ := q.later.PopMin()

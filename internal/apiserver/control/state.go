@@ -14,9 +14,9 @@ import (
 	"github.com/flyball-io/flyball/internal/decode"
 )
 
-// Meta is what every controller may want to know of an object. It never changes.
+// Meta has the metadata of an object that controllers read. It never changes.
 type Meta struct {
-	APIVersion        string                  `json:"-"` // that of the storage
+	APIVersion        string                  `json:"-"` // as it is stored
 	Kind              string                  `json:"-"`
 	Name              string                  `json:"name"`
 	Namespace         string                  `json:"namespace"`
@@ -37,14 +37,14 @@ func (m *Meta) Controller() *metav1.OwnerReference {
 	return nil
 }
 
-// Change is what has become of an object since the last step. Was is nil if it is new, Is if it is gone. The two may
-// have different uids: the object was deleted, and there is another one of its name.
+// Change is the change of an object since the last step. Was is nil if the object is new, Is if it is gone. The two may
+// have different uids: the object was deleted, and another one with its name was created.
 type Change struct {
 	Key     string
 	Was, Is *Meta
 }
 
-// Metas returns the states of the object before and after the change, as far as there are any.
+// Metas returns the metadata of the object before and after the change, without nil.
 func (c Change) Metas() iter.Seq[*Meta] {
 	return func(yield func(*Meta) bool) {
 		if c.Was != nil && !yield(c.Was) {
@@ -56,31 +56,32 @@ func (c Change) Metas() iter.Seq[*Meta] {
 	}
 }
 
-// In reports whether the change is of an object of a kind.
+// In reports whether a change is of an object of a kind.
 func (c Change) In(k Kind) bool { return k.Has(c.Key) }
 
-// State is a view as controllers see it, with indexes. It is for one goroutine, and valid until the next step.
+// State is a view with indexes. It is for one goroutine, and valid until the next step.
 type State struct {
 	core.View
 
 	entries map[string]*entry
-	uids    map[types.UID]string          // keys
-	owned   map[types.UID]map[string]bool // by the uid of any owner: keys
-	orphans map[string]map[string]bool    // by collection and namespace: keys of what has no controller
+	uids    map[types.UID]string          // key by uid
+	owned   map[types.UID]map[string]bool // keys by the uid of each owner
+	orphans map[string]map[string]bool    // keys of objects without a controller, by key prefix of their namespace
 }
 
-// entry is what is known of one object.
+// entry has an object, and its decoded forms.
 type entry struct {
 	object *core.Object
 	meta   *Meta
-	typed  any // what Get has decoded
+	typed  any // the result of Get; nil before it
 }
 
 func newState() *State {
 	return &State{entries: map[string]*entry{}, uids: map[types.UID]string{}, owned: map[types.UID]map[string]bool{}, orphans: map[string]map[string]bool{}}
 }
 
-// learn takes in what has changed up to a view. There is one change for each key, in the order of their first ones.
+// learn moves the state to a view, given the log of changes up to it. It returns one change for each key, in the order
+// of the first changes.
 func (s *State) learn(v core.View, log []core.Change) []Change {
 	s.View = v
 	out := make([]Change, 0, len(log))
@@ -121,7 +122,7 @@ func metaOf(o *core.Object) *Meta {
 	return &m.Metadata
 }
 
-// mustDecode decodes an object. Rules have written it, so it fits its type.
+// mustDecode decodes an object. It panics on an error: rules have written the object.
 func mustDecode(o *core.Object, into any) {
 	if err := decode.JSON(o.JSON, into); err != nil {
 		panic(fmt.Sprintf("the stored object %s does not fit %T: %v", o.Key, into, err))
@@ -164,7 +165,7 @@ func drop[K comparable](index map[K]map[string]bool, at K, key string) {
 	}
 }
 
-// parent is a key without its name.
+// parent returns a key without its name.
 func parent(key string) string { return key[:strings.LastIndexByte(key, '/')+1] }
 
 // Meta returns the metadata of an object; nil if there is none.
@@ -175,19 +176,19 @@ func (s *State) Meta(key string) *Meta {
 	return nil
 }
 
-// Find returns the key of the object with a uid; "" if there is none.
+// Find returns the key of the object with a uid; "" if there is no such object.
 func (s *State) Find(uid types.UID) string { return s.uids[uid] }
 
-// Owned returns the keys of the objects with an owner, in order.
+// Owned returns the keys of the objects that name an owner in a reference, sorted.
 func (s *State) Owned(owner types.UID) []string { return slices.Sorted(maps.Keys(s.owned[owner])) }
 
-// Orphans returns the keys of a kind in a namespace that have no controller, in order.
+// Orphans returns the keys of the objects of a kind in a namespace that have no controller, sorted.
 func (s *State) Orphans(k Kind, namespace string) []string {
 	return slices.Sorted(maps.Keys(s.orphans[k.Prefix(namespace)]))
 }
 
-// Get returns an object, decoded; nil if there is none. It is shared and must not be changed. It has no managed
-// fields: an update leaves them to the server.
+// Get returns the decoded object with a key; nil if there is none. Callers share it and must not change it. It has no
+// managed fields: in an update the server keeps them.
 func Get[T any](s *State, key string) *T {
 	e := s.entries[key]
 	if e == nil {
@@ -205,7 +206,7 @@ func Get[T any](s *State, key string) *T {
 	return o
 }
 
-// List returns the objects of a kind in a namespace, or in all if that is "", in the order of their keys.
+// List returns the decoded objects of a kind in a namespace, or in all namespaces for "", sorted by key. See [Get].
 func List[T any](s *State, k Kind, namespace string) iter.Seq2[string, *T] {
 	return func(yield func(string, *T) bool) {
 		for o := range s.All(k.Prefix(namespace)) {

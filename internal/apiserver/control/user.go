@@ -9,15 +9,15 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// User is who makes requests.
+// User is the user of a controller's requests.
 type User struct {
 	Name   string
 	Groups []string
-	// Agent is the user agent. The field manager of its writes is what stands before the first slash.
+	// Agent is the user agent. Its part before the first slash is the field manager of writes.
 	Agent string
 }
 
-// ServiceAccount is the user of a controller of kube-controller-manager, such as "deployment-controller".
+// ServiceAccount returns the user of a controller of kube-controller-manager, such as "deployment-controller".
 func ServiceAccount(name string) User {
 	return User{
 		Name:   "system:serviceaccount:kube-system:" + name,
@@ -45,23 +45,23 @@ func (u User) Create(k Kind, o metav1.Object) core.Request {
 	return u.Do("POST", k.Path(o.GetNamespace(), "", ""), contentJSON, o)
 }
 
-// CreateSub creates an object of a subresource, such as a binding.
+// CreateSub creates a subresource of an object, such as a binding.
 func (u User) CreateSub(k Kind, namespace, name, subresource string, body any) core.Request {
 	return u.Do("POST", k.Path(namespace, name, subresource), contentJSON, body)
 }
 
-// Update writes an object. It fails if the object is newer.
+// Update replaces an object. It fails if the object has changed since it was read.
 func (u User) Update(k Kind, o metav1.Object) core.Request { return u.UpdateSub(k, o, "") }
 
-// UpdateStatus writes the status of an object. It fails if the object is newer.
+// UpdateStatus replaces the status of an object. It fails if the object has changed since it was read.
 func (u User) UpdateStatus(k Kind, o metav1.Object) core.Request { return u.UpdateSub(k, o, "status") }
 
-// UpdateSub writes a subresource of an object.
+// UpdateSub replaces a subresource of an object. It fails if the object has changed since it was read.
 func (u User) UpdateSub(k Kind, o metav1.Object, subresource string) core.Request {
 	return u.Do("PUT", k.Path(o.GetNamespace(), o.GetName(), subresource), contentJSON, o)
 }
 
-// Merge changes an object, or a subresource of it, by a merge patch.
+// Merge changes an object, or with a subresource that, by a merge patch.
 func (u User) Merge(k Kind, namespace, name, subresource string, patch any) core.Request {
 	return u.Do("PATCH", k.Path(namespace, name, subresource), "application/merge-patch+json", patch)
 }

@@ -24,14 +24,14 @@ const roleKeys = "/rbac.authorization.k8s.io/"
 // masters are the users who may do everything.
 const masters = "system:masters"
 
-// attributes are what permission to make a request depends on.
+// attributes are the parts of a request on which permission to make it depends.
 type attributes struct {
 	verb string
 	target
 	path string // of a request that is about no resource
 }
 
-// attributes returns what permission for the request depends on, as the real server derives it from its path.
+// attributes returns the attributes of a request, derived from its path as the real server does.
 func (r Request) attributes() attributes {
 	a := attributes{verb: strings.ToLower(r.Method), target: parsePath(r.URL)}
 	path, query, _ := strings.Cut(r.URL, "?")
@@ -74,17 +74,18 @@ func (r Request) attributes() attributes {
 	return a
 }
 
-// anyName is a name that no object has: who may do something to it may do so whatever the name is.
+// anyName is a name that no object has. A user who may do something to it may do so to all names.
 const anyName = "any name"
 
-// decision is the answer to a question about access. as is who a request is made as, if it impersonates.
+// decision is the answer to a question about access. as is the impersonated user, if there is one.
 type decision struct {
 	allowed bool
 	reason  string
 	as      *rules.User
 }
 
-// Authorize returns the answer to a request that its user may not make; nil if the user may.
+// Authorize returns nil if the user of a request may make it, else the answer that refuses it. Without RBAC everybody
+// may.
 func (v View) Authorize(now time.Time, req Request) *Answer {
 	if !v.rbac || slices.Contains(req.Groups, masters) {
 		return nil
@@ -113,10 +114,10 @@ func (v View) Authorize(now time.Time, req Request) *Answer {
 	return &refused
 }
 
-// markup is what texts of the server do not have, so that they never look like a page.
+// markup escapes HTML in the texts of refusals, as the real server does.
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// forbidden is the error for a request that its user may not make, in the words of the real server.
+// forbidden returns the error for a request that its user may not make, in the words of the real server.
 func forbidden(req Request, a attributes, reason string) *failure {
 	what := fmt.Sprintf("path %q", a.path)
 	if a.resource != "" {
@@ -134,7 +135,8 @@ func forbidden(req Request, a attributes, reason string) *failure {
 	return &failure{status}
 }
 
-// decide says whether the user of a request may do something. It asks rules what it does not remember.
+// decide decides whether the user of a request may do something. It asks rules for decisions that are not
+// remembered.
 func (v View) decide(now time.Time, req Request, a attributes) (decision, error) {
 	a.version = ""
 	key := fmt.Sprintf("%q %q %q", req.User, req.Groups, a)
@@ -160,7 +162,8 @@ func (v View) decide(now time.Time, req Request, a attributes) (decision, error)
 	return d, nil
 }
 
-// review asks rules a question of the server itself. It returns the answer, and the objects that it depends on.
+// review asks rules by a request of the server itself. It returns the body of the answer, and the objects on which it
+// depends.
 func (v View) review(now time.Time, path string, question any) (answer []byte, objects map[string]json.RawMessage, err error) {
 	body, err := json.Marshal(question)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// boot makes what every cluster has, but for roles: four namespaces, two priority classes, and the Service of the
-// server with the range of its address.
+// boot makes the objects that every cluster has, without roles: four namespaces, two priority classes, the Service of
+// the server, and the ServiceCIDR of its address.
 func (s *State) boot(now time.Time) error {
 	do := func(method, contentType, path, body string) error {
 		a := s.Step(now, Request{Method: method, URL: path, ContentType: contentType, UserAgent: "kube-apiserver", User: "system:apiserver", Groups: []string{"system:masters"}, Body: []byte(body)})

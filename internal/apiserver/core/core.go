@@ -1,25 +1,27 @@
-// Package core is the state of an API server in memory, and what becomes of a request. It has no
-// goroutine, no clock and no randomness: the same requests at the same times give the same answers.
+// Package core is the state of an API server in memory, and the function that answers a request. It has no goroutine,
+// no clock and no randomness: the same requests at the same times give the same answers.
 //
 //	Step(now, request) ──▶ rules: the real strategies ──▶ Answer and writes
 //	                                                         │
 //	          tree of objects (copy on write) ◀──────────────┤
-//	          log of changes, by version       ◀─────────────┘ ──▶ Watch.Poll: what a watch shows
+//	          log of changes, by version       ◀─────────────┘ ──▶ Watch.Poll: events of a watch
 //
-// [State] is the one writer. A [View] is one version of it and never changes; reads and watches use views.
-// A [Snapshot] costs a few words, and brings the state back to what it was.
+// [State] is the only writer. A [View] is one version of it and never changes; reads and watches use views.
+// A [Snapshot] costs a few words of memory, and [State.Restore] returns to it.
 package core
 
 import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,15 +36,15 @@ type Rules func(*rules.Request) (*rules.Answer, error)
 // Options configures a State. Rules is required.
 type Options struct {
 	Rules Rules
-	// Seed decides on uids and generated names. States of one seed give the same ones.
+	// Seed decides on uids, generated names and keys. States of one seed with the same requests choose the same ones.
 	Seed string
-	// Controllers is whether controllers run beside the server: admission relies on them then.
+	// Controllers says that controllers run beside the server. Admission then expects what they create.
 	Controllers bool
-	// History is how long changes stay for watches and old versions. Zero means five minutes.
+	// History is how long changes are kept for watches and old versions. Zero means five minutes.
 	History time.Duration
-	// RBAC lets users do only what roles allow. Otherwise everybody who is known may do everything.
+	// RBAC lets users do only what roles allow. Without it, every authenticated user may do everything.
 	RBAC bool
-	// Nobody is who makes a request without credentials. The zero value means that it is refused.
+	// Nobody is the user of a request without credentials. The zero value means that such requests are refused.
 	Nobody User
 }
 
@@ -56,9 +58,9 @@ type Request struct {
 	User        string
 	Groups      []string
 	UserUID     string
-	Extra       map[string][]string // what else is known of the user
+	Extra       map[string][]string // further fields of the user
 	Body        []byte
-	// Pending is that of the last answer to the request; nil if there was none.
+	// Pending is Answer.Pending of the last answer to this request; nil the first time.
 	Pending *Pending
 }
 
@@ -68,11 +70,12 @@ type Answer struct {
 	ContentType string
 	RetryAfter  string
 	Warnings    []string
-	Header      map[string]string // what is not in every answer
+	Header      map[string]string // headers beside those of every answer
 	Body        []byte
-	// Watch is what the client watches; nil if the request is no watch. Such an answer has no body.
+	// Watch is the position of a watch; nil if the request is no watch. An answer with a watch has no body.
 	Watch *Watch
-	// Pending is set if webhooks have to be called first. Such an answer has nothing else.
+	// Pending has the webhooks to be called first; nil if there are none. Such an answer has nothing else: call them,
+	// and ask again. See [Pending].
 	Pending *Pending
 }
 
@@ -80,9 +83,9 @@ type Answer struct {
 type Object struct {
 	Key     string
 	Version uint64
-	// JSON is the object in the version of its storage.
+	// JSON is the object as it is stored.
 	JSON []byte
-	// shown is what clients see in place of JSON: defaults that are set on reading. nil means JSON.
+	// shown is the object as clients see it; nil if that equals JSON. It differs by defaults that are set on reading.
 	shown  []byte
 	labels set
 	fields set
@@ -93,18 +96,18 @@ type Change struct {
 	Version uint64
 	At      time.Time
 	Old     *Object
-	Object  *Object // of a deleted object the last state, with the version of its deletion
+	Object  *Object // the new state; of a deleted object the last one, with the version of its deletion
 	Deleted bool
 }
 
-// maxLog is the most changes that are kept, whatever their age.
+// maxLog bounds the changes that are kept, whatever their age.
 const maxLog = 1 << 17
 
-// State is all that a server knows. It is for one goroutine.
+// State is the objects of a server, and the log of their changes. It is for one goroutine.
 type State struct {
 	opts Options
 	View
-	// made counts the objects that were created, by collection. Uids and generated names come of it.
+	// made counts the objects that were created, by collection. Uids and generated names depend on it.
 	made map[string]uint64
 }
 
@@ -140,7 +143,7 @@ type View struct {
 	memory *memory
 }
 
-// Now returns the present version of the state.
+// Now returns a view of the present state.
 func (s *State) Now() View {
 	v := s.View
 	v.objects = fork(s.objects)
@@ -148,26 +151,27 @@ func (s *State) Now() View {
 	return v
 }
 
-// Snapshot is a state at one time.
+// Snapshot is a version of a state to which it can return. It never changes.
 type Snapshot struct {
 	view View
 	made map[string]uint64
 }
 
-// Snapshot returns the present state. It holds what has changed since, and nothing else.
+// Snapshot returns a snapshot of the present state. Its cost does not depend on the number of objects; it keeps the
+// memory of objects that have changed since.
 func (s *State) Snapshot() *Snapshot { return &Snapshot{view: s.Now(), made: maps.Clone(s.made)} }
 
-// Restore makes the state what it was. Watches that have seen more are void.
+// Restore returns to a snapshot. Watches that were polled after it are void: the caller ends them.
 func (s *State) Restore(snap *Snapshot) {
 	s.View, s.made = snap.view, maps.Clone(snap.made)
 	s.objects = fork(snap.view.objects)
 	s.memory = &memory{} // versions have another meaning
 }
 
-// Compact forgets all changes: older versions can be neither listed nor watched from then on.
+// Compact drops the log of changes: older versions can then be neither listed nor watched.
 func (s *State) Compact() { s.CompactTo(s.version) }
 
-// CompactTo forgets the changes up to a version, which itself can still be listed.
+// CompactTo drops the changes up to a version, which itself can still be listed.
 func (s *State) CompactTo(version uint64) {
 	n, _ := slices.BinarySearchFunc(s.log, version+1, byVersion)
 	s.log, s.compacted = s.log[n:], max(s.compacted, min(version, s.version))
@@ -179,7 +183,7 @@ func (v View) Compacted() uint64 { return v.compacted }
 // byVersion finds changes in a log.
 func byVersion(c Change, version uint64) int { return cmp.Compare(c.Version, version) }
 
-// forget drops changes that are too old, or too many.
+// forget drops changes that are older than the history, and the oldest if there are more than maxLog.
 func (s *State) forget(now time.Time) {
 	n := max(0, len(s.log)-maxLog)
 	for n < len(s.log) && now.Sub(s.log[n].At) > s.opts.History {
@@ -191,10 +195,10 @@ func (s *State) forget(now time.Time) {
 	}
 }
 
-// maxNames is how many generated names are tried.
+// maxNames bounds how many generated names are tried for one object.
 const maxNames = 8
 
-// Step answers a request and makes its changes. Reads change nothing; [View.Read] answers them, too.
+// Step answers a request and makes its changes. It also answers reads, as [View.Read] does.
 func (s *State) Step(now time.Time, req Request) Answer {
 	if answer, ok := health(req.URL); ok {
 		return answer
@@ -220,7 +224,7 @@ func (s *State) Step(now time.Time, req Request) Answer {
 			return failed(req, err)
 		}
 		if answer.List != nil && call.Collection == nil {
-			if answer, err = s.askForAll(call, answer.List); err != nil {
+			if answer, err = s.askForAll(call, answer.List, lens{t, now, req.Pending}); err != nil {
 				return failed(req, err)
 			}
 		}
@@ -234,7 +238,7 @@ func (s *State) Step(now time.Time, req Request) Answer {
 		if taken != "" && try < maxNames-1 {
 			continue
 		}
-		if taken != "" { // the real handler says so
+		if taken != "" { // a real server then answers with that conflict
 			if answer, err = s.ask(s.with(call, taken)); err != nil {
 				return failed(req, err)
 			}
@@ -248,12 +252,12 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	}
 }
 
-// answered is what a client sees of an answer of the rules.
+// answered returns the answer for the client of an answer of the rules.
 func answered(a *rules.Answer) Answer {
 	return Answer{Code: a.Code, ContentType: a.ContentType, RetryAfter: a.RetryAfter, Warnings: a.Warnings, Header: a.Header, Body: a.Body}
 }
 
-// taken returns the key of a new object whose name was generated and exists; "" if there is none.
+// taken returns the key of a write with a generated name that an object already has; "" if there is none.
 func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
 	if call.Method != http.MethodPost {
 		return ""
@@ -269,33 +273,44 @@ func (s *State) taken(call *rules.Request, answer *rules.Answer) string {
 // apply makes the changes of an answer.
 func (s *State) apply(now time.Time, writes []rules.Write) {
 	for _, w := range writes {
-		o := newObject(w)
-		old := s.get(w.Key)
-		if w.Delete {
-			s.objects.Delete(w.Key)
-		} else {
-			s.objects.Set(w.Key, o)
-			if old == nil {
-				s.made[w.Key[:strings.LastIndexByte(w.Key, '/')+1]]++
-			}
-		}
-		s.version = w.Version
-		if strings.HasPrefix(w.Key, roleKeys) {
-			s.roles = w.Version
-		}
-		s.log = append(s.log, Change{Version: w.Version, At: now, Old: old, Object: o, Deleted: w.Delete})
+		s.put(now, newObject(w), w.Delete)
 	}
+}
+
+// put makes one change: an object becomes what it is now, or goes. Its version is that of the state from then on.
+func (s *State) put(now time.Time, o *Object, gone bool) {
+	old := s.get(o.Key)
+	if gone {
+		s.objects.Delete(o.Key)
+	} else {
+		s.objects.Set(o.Key, o)
+		if old == nil {
+			s.made[o.Key[:strings.LastIndexByte(o.Key, '/')+1]]++
+		}
+	}
+	s.version = o.Version
+	if strings.HasPrefix(o.Key, roleKeys) {
+		s.roles = o.Version
+	}
+	s.log = append(s.log, Change{Version: o.Version, At: now, Old: old, Object: o, Deleted: gone})
 }
 
 // names returns the uid of a new object, and what its name ends with if that is generated. They depend on
 // the collection, on what was created there, and on the query and the body: a request elsewhere shifts nothing.
 func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
-	_, query, _ := strings.Cut(req.URL, "?") // a dry run has names of its own
+	_, query, _ := strings.Cut(req.URL, "?") // so a dry run has other names
 	of := t.collection()
 	if t.subresource != "" {
 		of = t.key()
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %d %x", s.opts.Seed, of, query, n, try, sha256.Sum256(req.Body)))
+	text := make([]byte, 0, 256)
+	for _, part := range []string{s.opts.Seed, of, query} {
+		text = append(strconv.AppendQuote(text, part), ' ')
+	}
+	text = append(strconv.AppendUint(text, n, 10), ' ')
+	text = append(strconv.AppendInt(text, int64(try), 10), ' ')
+	body := sha256.Sum256(req.Body)
+	sum := sha256.Sum256(hex.AppendEncode(text, body[:]))
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random uuid, by its form
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
@@ -303,10 +318,18 @@ func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix str
 	for i := range end {
 		end[i] = letters[int(sum[16+i])%len(letters)]
 	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), string(end[:])
+	out := make([]byte, 0, 36)
+	for i, n := range []int{4, 2, 2, 2, 6} {
+		if i > 0 {
+			out = append(out, '-')
+		}
+		out = hex.AppendEncode(out, id[:n])
+		id = id[n:]
+	}
+	return string(out), string(end[:])
 }
 
-// text is the object as clients see it, in the version of its storage.
+// text returns the object as clients see it, in the version of its storage.
 func (o *Object) text() []byte {
 	if o.shown != nil {
 		return o.shown
@@ -314,13 +337,13 @@ func (o *Object) text() []byte {
 	return o.JSON
 }
 
-// get returns an object; nil if there is none.
+// get returns the object with a key; nil if there is none.
 func (v View) get(key string) *Object {
 	o, _ := v.objects.Get(key)
 	return o
 }
 
-// call is what rules are asked about a request, with the objects that they are known to need.
+// call returns the question to rules about a request, with the objects that are known to be needed.
 func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	call := &rules.Request{
 		Method: req.Method, URL: req.URL, ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
@@ -339,7 +362,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	switch {
 	case t.resource == "" && listing.MatchString(req.URL), t.group == definitionGroup && !isRead(req.Method):
 		v.with(call, definitionKeys)
-	case t.subresource == "token" || t.resource == "tokenreviews":
+	case t.subresource == "token" || t.resource == "tokenreviews", strings.HasPrefix(req.URL, "/openid/"), strings.HasPrefix(req.URL, "/.well-known/"):
 		call.Seed = v.seed
 	case v.rbac && t.group == "authorization.k8s.io":
 		v.with(call, roleKeys+"clusterrolebindings/")
@@ -377,19 +400,19 @@ func (v View) defined(t target) *Object {
 	return v.get(definitionKeys + t.resource + "." + t.group)
 }
 
-// changedAfter reports whether a definition is newer than one of its objects: what clients see of the object
-// is then another text than the stored one.
+// changedAfter reports whether a definition is newer than one of the objects. Clients then see another text of that
+// object than the stored one.
 func (o *Object) changedAfter(objects []*Object) bool {
 	return o != nil && slices.ContainsFunc(objects, func(x *Object) bool { return x.Version < o.Version })
 }
 
-// severalVersions reports whether a definition has more than one version. What clients see of an object depends on
-// the version then, defaults included.
+// severalVersions reports whether a definition has more than one version. Then the text that clients see of an object
+// depends on the version, defaults included.
 func (o *Object) severalVersions() bool {
 	return o != nil && bytes.Count(o.JSON, []byte(`"served":true`)) > 1
 }
 
-// with adds to a call the object of a key, or all objects if the key ends with a slash.
+// with adds to a call the object with a key, or all objects under it if the key ends with a slash. It returns call.
 func (v View) with(call *rules.Request, key string) *rules.Request {
 	call.Objects[key] = nil
 	if strings.HasSuffix(key, "/") {
@@ -406,10 +429,10 @@ func (v View) with(call *rules.Request, key string) *rules.Request {
 	return call
 }
 
-// maxRounds bounds the questions about one request: each brings objects that the last one lacked.
+// maxRounds bounds the questions about one request. Each question has the objects that the one before lacked.
 const maxRounds = 8
 
-// ask asks rules, again and again while they look for objects that exist and that they were not given.
+// ask asks rules. It repeats the question with more objects while rules look for existing ones that it lacked.
 func (v View) ask(call *rules.Request) (*rules.Answer, error) {
 	for range maxRounds {
 		answer, err := v.rules(call)
@@ -418,7 +441,7 @@ func (v View) ask(call *rules.Request) (*rules.Answer, error) {
 		}
 		known := len(call.Objects)
 		for _, key := range answer.Missing {
-			generated := call.Suffix != "" && strings.HasSuffix(key, call.Suffix) // another name is tried
+			generated := call.Suffix != "" && strings.HasSuffix(key, call.Suffix) // Step tries another name
 			if v.get(key) != nil && !generated || strings.HasSuffix(key, "/") {
 				v.with(call, key)
 			}
@@ -430,9 +453,9 @@ func (v View) ask(call *rules.Request) (*rules.Answer, error) {
 	return nil, fmt.Errorf("%s %s asked for objects %d times", call.Method, call.URL, maxRounds)
 }
 
-// askForAll asks rules about a collection: what the list gives is what the request is about.
-func (v View) askForAll(call *rules.Request, l *rules.List) (*rules.Answer, error) {
-	page, failure := v.page(l)
+// askForAll asks rules about all objects that a list selects, as a deletion of a collection does.
+func (v View) askForAll(call *rules.Request, l *rules.List, through lens) (*rules.Answer, error) {
+	page, failure := v.page(l, through)
 	if failure != nil {
 		return nil, failure
 	}

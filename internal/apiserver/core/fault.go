@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Target is what a request names. Its resource is empty if the path names none.
+// Target is the object or collection that a request names. Its resource is "" if the path names none.
 type Target struct{ Group, Resource, Subresource, Namespace, Name string }
 
-// Target returns what a request names: by its path, or by its body if it creates an object.
+// Target returns the target of a request: by its path and, if it creates an object, the name in its body.
 func (r Request) Target() Target {
 	t := parsePath(r.URL)
 	if t.name == "" && len(r.Body) > 0 {
@@ -30,7 +30,7 @@ func nameOf(body []byte) string {
 		if u.Unmarshal(raw) != nil || o.Unmarshal(u.Raw) != nil { // the metadata of every kind is field 1
 			return ""
 		}
-	} else if json.Unmarshal(body, &o) != nil { // rules say what is wrong with it
+	} else if json.Unmarshal(body, &o) != nil { // rules will return the error
 		return ""
 	}
 	return o.Name
@@ -39,7 +39,7 @@ func nameOf(body []byte) string {
 // Refuse answers a request by an error.
 func (r Request) Refuse(s *metav1.Status) Answer { return (&failure{*s}).answer(r) }
 
-// Before returns the state before the last n changes, or the oldest one that is known.
+// Before returns the view before the last n changes, or the oldest one that the log allows.
 func (v View) Before(n int) View {
 	switch {
 	case n <= 0:

@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// forking is held while a tree is copied: that marks the original, too, which several goroutines may read.
+// forking is held while a tree is copied. A copy also marks the original, which several goroutines may copy.
 var forking sync.Mutex
 
 // fork returns a copy of a tree. It costs the same whatever the size, and is safe for concurrent use.

@@ -16,15 +16,15 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// forms keeps objects as clients took them: in protobuf, or with their metadata only. An object never changes, so
-// one that was encoded once is encoded for all clients of its form. It is bounded, and safe for concurrent use.
+// forms caches encoded objects: in protobuf, and as metadata only. An object never changes, so one encoding serves all
+// clients that ask for this form. The cache is bounded, and safe for concurrent use.
 type forms struct {
 	mu         sync.Mutex
 	young, old map[formKey]encoded
 	bytes      int
 }
 
-// formKey is an object in one form. The definition of a custom resource decides about it, too.
+// formKey is the key of an encoded object. For a custom resource the encoding also depends on its definition.
 type formKey struct {
 	object, definition *Object
 	apiVersion, accept string
@@ -33,9 +33,10 @@ type formKey struct {
 type encoded struct {
 	body        []byte
 	contentType string
+	raw         []byte // the object in the envelope of protobuf; nil for other forms
 }
 
-// maxForms is the most bytes of a generation of encoded objects. There are two.
+// maxForms bounds the bytes of one generation of encoded objects. There are two generations.
 const maxForms = 24 << 20
 
 func (f *forms) get(k formKey) (encoded, bool) {
@@ -51,12 +52,17 @@ func (f *forms) get(k formKey) (encoded, bool) {
 	return e, ok
 }
 
-// put keeps an object in a form. Of protobuf it keeps nothing else under its name.
+// put caches an encoded object. A body that is not protobuf, though the client has asked for it, is not cached.
 func (f *forms) put(k formKey, e encoded) {
 	if k.accept == contentProtobuf && e.contentType != contentProtobuf {
 		return
 	}
 	e.body = bytes.Clone(e.body) // it is a part of an answer
+	if e.contentType == contentProtobuf {
+		if raws := parts(bytes.TrimPrefix(e.body, []byte(magic)), fieldRaw); len(raws) == 1 {
+			e.raw = raws[0]
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keep(k, e)
@@ -75,8 +81,8 @@ func (f *forms) keep(k formKey, e encoded) {
 	f.bytes += entry + len(e.body)
 }
 
-// form returns the key of an object as a client of a collection takes it. There is none for tables, which tell ages,
-// nor for what a webhook converts.
+// form returns the cache key of an object for a client of a collection. It reports false for tables, which show ages,
+// and for objects that a webhook converts: they are not cached.
 func (v View) form(o *Object, t target, accept string) (formKey, bool) {
 	d := v.defined(t)
 	if strings.Contains(accept, "as=Table") || t.warns() || d != nil && bytes.Contains(d.JSON, []byte(`"strategy":"Webhook"`)) {
@@ -89,8 +95,8 @@ func (v View) form(o *Object, t target, accept string) (formKey, bool) {
 	return key, true
 }
 
-// encode returns an object as a client of a collection takes it. The answer is pending if the object has to be
-// converted first.
+// encode returns an object encoded for a client of a collection. The answer is pending if a webhook has to convert the
+// object first.
 func (v View) encode(o *Object, t target, accept string, now time.Time, p *Pending) (Answer, error) {
 	key, lasts := v.form(o, t, accept)
 	if lasts {
@@ -100,13 +106,13 @@ func (v View) encode(o *Object, t target, accept string, now time.Time, p *Pendi
 	}
 	answer, err := v.question(t, o.Key, &rules.Request{Accept: accept, Now: now.UnixNano(), Version: o.Version, Objects: map[string]json.RawMessage{o.Key: o.JSON}}, p)
 	if err == nil && answer.Pending == nil && lasts {
-		v.forms.put(key, encoded{answer.Body, answer.ContentType})
+		v.forms.put(key, encoded{body: answer.Body, contentType: answer.ContentType})
 	}
 	return answer, err
 }
 
-// question asks how the client of a collection takes an object. What follows a question mark in the key is the
-// query. The answer is pending if the object has to be converted first.
+// question asks rules to encode an object for a client of a collection. The part of key after a question mark is the
+// query. The answer is pending if a webhook has to convert the object first.
 func (v View) question(t target, key string, call *rules.Request, p *Pending) (Answer, error) {
 	key, query, more := strings.Cut(key, "?")
 	call.Method, call.URL, call.User = http.MethodGet, t.item(key), "watch"
@@ -132,14 +138,14 @@ func (v View) question(t target, key string, call *rules.Request, p *Pending) (A
 	return Answer{Code: http.StatusOK, Body: answer.Body, ContentType: answer.ContentType}, nil
 }
 
-// written keeps the form of an object that the client has taken with the answer to its write.
+// written caches the encoded object in the answer to a write.
 func (v View) written(req Request, t target, answer *rules.Answer) {
 	if len(answer.Writes) != 1 || answer.Writes[0].Delete || t.subresource != "" || answer.ContentType != contentProtobuf || !protobuf(req.Accept) {
 		return
 	}
 	o := v.get(answer.Writes[0].Key)
 	if key, lasts := v.form(o, t, req.Accept); lasts && key.definition == nil {
-		v.forms.put(key, encoded{answer.Body, answer.ContentType})
+		v.forms.put(key, encoded{body: answer.Body, contentType: answer.ContentType})
 	}
 }
 
@@ -156,15 +162,16 @@ const (
 	fieldItems = 2
 )
 
-// protobuf is the page as a list in protobuf. Rules are asked for the objects that are not known in this form.
+// protobuf returns the page as a list in protobuf. It asks rules to encode the objects that are not cached. It returns
+// nil if the answer of rules is not a list of objects.
 func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]byte, error) {
 	raws := make([][]byte, len(p.objects))
 	var unknown []int
 	size := 0
 	for i, o := range p.objects {
 		key, _ := v.form(o, t, contentProtobuf)
-		if e, ok := v.forms.get(key); ok {
-			raws[i] = parts(e.body[len(magic):], fieldRaw)[0]
+		if e, ok := v.forms.get(key); ok && e.raw != nil {
+			raws[i] = e.raw
 			size += len(raws[i]) + 8
 		} else {
 			unknown = append(unknown, i)
@@ -192,7 +199,7 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 			raws[i] = items[n]
 			size += len(items[n]) + 8
 			key, _ := v.form(p.objects[i], t, contentProtobuf)
-			v.forms.put(key, encoded{envelope(metav1.TypeMeta{Kind: l.Kind, APIVersion: l.APIVersion}, items[n]), contentProtobuf})
+			v.forms.put(key, encoded{body: envelope(metav1.TypeMeta{Kind: l.Kind, APIVersion: l.APIVersion}, items[n]), contentType: contentProtobuf})
 		}
 	}
 	meta, err := (&metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.version, 10), Continue: p.next, RemainingItemCount: p.remaining}).Marshal()
@@ -212,7 +219,7 @@ func appendField(b []byte, number uint64, text []byte) []byte {
 	return append(b, text...)
 }
 
-// parts returns the fields of a number, of a message whose fields all have lengths.
+// parts returns the fields with a number of a protobuf message. All fields of the message must have lengths.
 func parts(message []byte, number uint64) (out [][]byte) {
 	for len(message) > 0 {
 		tag, n := binary.Uvarint(message)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// health answers the paths about health. There is one check, "ping", and it is never wrong.
+// health answers the paths /healthz, /livez and /readyz. There is one check, "ping", which always succeeds.
 func health(target string) (Answer, bool) {
 	path, query, _ := strings.Cut(target, "?")
 	whole, check, one := strings.Cut(strings.TrimPrefix(path, "/"), "/")

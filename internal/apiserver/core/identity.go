@@ -15,10 +15,10 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// User is who makes a request.
+// User is the user of a request.
 type User = rules.User
 
-// Credentials are what a request shows of who makes it.
+// Credentials are the parts of a request that say who makes it.
 type Credentials struct {
 	// Certificate is the user of a client certificate that has been verified; nil if there is none.
 	Certificate *User
@@ -27,6 +27,14 @@ type Credentials struct {
 	// Impersonate are the headers that begin with "Impersonate-".
 	Impersonate map[string][]string
 }
+
+// None reports whether a request shows nothing of who makes it.
+func (c Credentials) None() bool {
+	return c.Certificate == nil && c.Authorization == "" && len(c.Impersonate) == 0
+}
+
+// Nobody returns a view of a state that has nothing but who makes a request without credentials.
+func (s *State) Nobody() View { return View{nobody: s.nobody} }
 
 // The groups of users who are known, and of those who are not.
 const (
@@ -38,12 +46,12 @@ const (
 var (
 	// Administrator is a user who may do everything.
 	Administrator = User{Name: "admin", Groups: []string{masters, authenticated}}
-	// Anonymous is who makes a request without credentials, for a server that lets such users in.
+	// Anonymous is the user of requests without credentials, on a server that takes such requests.
 	Anonymous = User{Name: anonymous, Groups: []string{unauthenticated}}
 )
 
-// Identify returns a request with the user who makes it. If that is not known, or may not impersonate, refused
-// is the answer to the request.
+// Identify returns the request with its user set, which may be an impersonated one. If the credentials are not valid,
+// or may not impersonate, refused is the answer to the request.
 func (v View) Identify(now time.Time, req Request, c Credentials) (_ Request, refused *Answer) {
 	who, err := v.who(now, c)
 	if err != nil {
@@ -95,17 +103,18 @@ func bearer(header string) string {
 	return parts[1]
 }
 
-// SpaceBeforeToken reports whether an Authorization header has no token since there is a space too many.
+// SpaceBeforeToken reports whether an Authorization header has more than one space before its token. Such a header
+// counts as one without a token.
 func SpaceBeforeToken(header string) bool {
 	parts := strings.SplitN(strings.TrimSpace(header), " ", 3)
 	return len(parts) == 3 && strings.EqualFold(parts[0], "bearer") && parts[1] == ""
 }
 
-// trusted is how long the holder of a token is remembered, as on the real server. What has changed since shows
-// at once, but for the end of the token's life.
+// trusted is how long the holder of a token is remembered, as on the real server. Within that time the token may
+// outlive its end; changes of objects that it depends on show at once.
 const trusted = 10 * time.Second
 
-// holder returns whose token it is; nil if it is not valid.
+// holder returns the user of a token; nil if the token is not valid.
 func (v View) holder(now time.Time, token string) (*User, error) {
 	if u, ok := v.memory.holder(v, now, token); ok {
 		return u, nil
@@ -135,11 +144,11 @@ func (v View) holder(now time.Time, token string) (*User, error) {
 	return h.user, nil
 }
 
-// impersonate returns a request as it is made by another user.
+// impersonate returns the request with the impersonated user, or the answer that refuses it.
 func (v View) impersonate(now time.Time, req Request, headers map[string][]string) (Request, *Answer) {
 	about := req.attributes()
 	if !v.rbac || slices.Contains(req.Groups, masters) {
-		about = attributes{} // who may do everything may impersonate, whatever the request is
+		about = attributes{} // administrators may impersonate in every request
 	}
 	about.version = ""
 	key := fmt.Sprintf("%q %q %q %q", req.User, req.Groups, req.Extra, about)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// memory remembers decisions about access until roles change, and whose tokens there are until an object that
-// they are about changes. It is safe for concurrent use. It changes no answer.
+// memory remembers decisions about access until roles change, and the holders of tokens until an object changes on
+// which they depend. It is safe for concurrent use. It changes no answer.
 type memory struct {
 	mu        sync.Mutex
 	roles     uint64 // the version of the last change of roles
@@ -14,17 +14,17 @@ type memory struct {
 	holders   map[string]holder
 }
 
-// maxMemory bounds each map. A full one is emptied.
+// maxMemory bounds each map. A map that is full is emptied.
 const maxMemory = 8192
 
-// holder is whose token it was at some time; nobody's if user is nil.
+// holder is the user of a token at some time; user is nil if the token was not valid.
 type holder struct {
 	user    *User
 	at      time.Time
-	objects map[string]*Object // what that depended on
+	objects map[string]*Object // the objects on which the user depends, by key
 }
 
-// decision returns what was decided when the roles were those of a version.
+// decision returns a remembered decision that was made with the roles of a version.
 func (m *memory) decision(roles uint64, key string) (decision, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +35,7 @@ func (m *memory) decision(roles uint64, key string) (decision, bool) {
 	return d, ok
 }
 
-// decided remembers a decision. Those by older roles are forgotten.
+// decided remembers a decision, and forgets those that were made with older roles.
 func (m *memory) decided(roles uint64, key string, d decision) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *memory) decided(roles uint64, key string, d decision) {
 	m.decisions[key] = d
 }
 
-// holder returns whose token it is, if nothing has changed since that was asked.
+// holder returns the remembered user of a token. It reports false if none is remembered, or if it may have changed.
 func (m *memory) holder(v View, now time.Time, token string) (*User, bool) {
 	m.mu.Lock()
 	h, ok := m.holders[token]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// openAPIv2 answers with a document without definitions. Programs that read it check nothing then: the server
-// does. The document that has definitions is /openapi/v3.
+// openAPIv2 answers with a document without definitions. Programs that read it leave validation to the server then.
+// /openapi/v3 has the definitions.
 func openAPIv2(accept string) Answer {
 	if strings.Contains(accept, "protobuf") {
 		return Answer{Code: http.StatusOK, ContentType: "application/octet-stream", Body: []byte("\x0a\x032.0")} // field 1: swagger

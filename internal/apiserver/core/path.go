@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// target is what the path of a request names. All of it is empty for paths that name no resource.
+// target has the parts of a path that names a resource. It is the zero value for other paths.
 type target struct {
 	group, version, resource, namespace, name, subresource string
 }
@@ -41,7 +41,7 @@ func parsePath(path string) target {
 	return t
 }
 
-// collection is what the keys of the target's collection begin with.
+// collection returns the prefix of the keys of the target's collection, with its slash.
 func (t target) collection() string {
 	group := t.group
 	if group == "" || group == "events.k8s.io" && t.resource == "events" { // the Events of both groups are the same
@@ -56,7 +56,7 @@ func (t target) collection() string {
 
 func (t target) key() string { return t.collection() + t.name }
 
-// item is the path of an object of the target's collection, from the object's key.
+// item returns the path of an object of the target's collection, given its key.
 func (t target) item(key string) string {
 	root := "/api/" + t.version
 	if t.group != "" {
@@ -69,5 +69,5 @@ func (t target) item(key string) string {
 	return root + "/" + t.resource + "/" + parts[len(parts)-1]
 }
 
-// warns reports whether the server warns of all requests about the resource: it is deprecated.
+// warns reports whether the resource is deprecated: the server then warns in every answer.
 func (t target) warns() bool { return t.group == "" && t.resource == "endpoints" }

@@ -6,25 +6,25 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// Pending is a request whose answer needs responses of webhooks. Whoever serves the state makes the calls, adds
-// the responses, and asks again: the same request, with the Pending in it. Nothing has changed until then. If
-// objects have changed meanwhile, other calls may be necessary.
+// Pending is a request whose answer needs responses of webhooks. The server makes the calls, adds the responses, and
+// makes the same request again with the Pending in it. Until then the request has changed nothing. If objects have
+// changed meanwhile, the next answer may need other calls. It is for one goroutine.
 type Pending struct {
-	// Calls are those that are to be made.
+	// Calls has the calls to be made. Their order does not matter.
 	Calls []rules.Call
 
 	responses []rules.Response
 	now       time.Time // of the request
-	made      uint64    // what uids and generated names are computed from
+	made      uint64    // the count from which uid and generated name are computed
 }
 
-// Add adds the responses to the calls.
+// Add adds responses to calls, in any order.
 func (p *Pending) Add(responses []rules.Response) {
 	p.Calls = nil
 	p.responses = append(p.responses, responses...)
 }
 
-// resume adds what is known of the request to a question.
+// resume gives a question the time, the count and the responses of the request.
 func (p *Pending) resume(call *rules.Request) {
 	if p != nil {
 		call.Responses, call.Now = p.responses, p.now.UnixNano()

@@ -61,12 +61,12 @@ func (v View) Read(now time.Time, req Request) Answer {
 	switch l := answer.List; {
 	case l == nil:
 	case l.Watch:
-		if a := v.watch(req, t, l); a.Watch == nil || answer.Code == http.StatusOK {
+		if a := v.watch(now, req, t, l); a.Watch == nil || answer.Code == http.StatusOK {
 			a.Warnings = answer.Warnings
 			return a
 		}
 	case plain(req.Accept) && !values.Has("pretty"):
-		page, err := v.page(l)
+		page, err := v.page(l, lens{t, now, req.Pending})
 		if err != nil {
 			return failed(req, err)
 		}
@@ -77,7 +77,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 		fallthrough
 	default:
 		if protobuf(req.Accept) && !values.Has("pretty") && !t.warns() && v.defined(t) == nil {
-			page, err := v.page(l)
+			page, err := v.page(l, lens{t, now, req.Pending})
 			if err != nil {
 				return failed(req, err)
 			}
@@ -87,7 +87,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 				return Answer{Code: http.StatusOK, ContentType: contentProtobuf, Warnings: answer.Warnings, Body: body}
 			}
 		}
-		if answer, err = v.askForAll(call, l); err != nil {
+		if answer, err = v.askForAll(call, l, lens{t, now, req.Pending}); err != nil {
 			return failed(req, err)
 		}
 	}
@@ -97,7 +97,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 	return answered(answer)
 }
 
-// plain reports whether a client takes objects as plain JSON first.
+// plain reports whether plain JSON is the first form that a client accepts.
 func plain(accept string) bool {
 	first, _, _ := strings.Cut(accept, ",")
 	first = strings.TrimSpace(first)
@@ -111,7 +111,7 @@ func apiVersion(t target) string {
 	return t.group + "/" + t.version
 }
 
-// is reports whether an object is stored in a version.
+// is reports whether an object is stored in an API version.
 func (o *Object) is(apiVersion string) bool {
 	head, _, _ := bytes.Cut(o.JSON, []byte(`"metadata"`))
 	return bytes.Contains(head, []byte(`"apiVersion":"`+apiVersion+`"`))
@@ -125,14 +125,14 @@ type page struct {
 	remaining *int64
 }
 
-// json is the page as a list. Items have neither kind nor apiVersion.
+// json returns the page as a list in JSON, in the version of storage.
 func (p page) json(l *rules.List) []byte {
 	meta := struct {
 		ResourceVersion    string  `json:"resourceVersion"`
 		Continue           *string `json:"continue,omitempty"`
 		RemainingItemCount *int64  `json:"remainingItemCount,omitempty"`
 	}{strconv.FormatUint(p.version, 10), nil, p.remaining}
-	if p.next != "" || l.Whole { // lists of custom resources have it always
+	if p.next != "" || l.Whole { // lists of custom resources always have the member
 		meta.Continue = &p.next
 	}
 	text, err := json.Marshal(meta)
@@ -157,7 +157,7 @@ func (p page) json(l *rules.List) []byte {
 	return b.Bytes()
 }
 
-// token is what a continue token holds, in base64.
+// token is the content of a continue token, which is its JSON in base64.
 type token struct {
 	APIVersion string `json:"v"`
 	Version    int64  `json:"rv"`
@@ -174,7 +174,7 @@ func (t token) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseToken reads a continue token. Its start goes on from the prefix of a list. An error says what is not valid of it.
+// parseToken reads a continue token. The error begins with a colon: it follows the words of the real server.
 func parseToken(text string) (token, error) {
 	var t token
 	raw, err := base64.RawURLEncoding.DecodeString(text)
@@ -208,11 +208,12 @@ func parseVersion(text string) (uint64, error) {
 	return n, nil
 }
 
-// page returns the objects that a list asks for.
-func (v View) page(l *rules.List) (page, error) {
+// page returns the objects that a list asks for, as a lens shows their fields.
+func (v View) page(l *rules.List, through lens) (page, error) {
+	present := v
 	start, asked, limit := l.Prefix, uint64(0), int(l.Limit)
 	exact := false
-	cached := !strings.HasPrefix(l.Prefix, eventKeys) // the real server has no cache of Events
+	cached := !strings.HasPrefix(l.Prefix, eventKeys) // the real server does not cache Events, and so answers otherwise
 	if l.Continue != "" {
 		t, err := parseToken(l.Continue)
 		if err != nil {
@@ -239,7 +240,7 @@ func (v View) page(l *rules.List) (page, error) {
 	switch {
 	case asked > v.version:
 		f := tooLarge(asked, v.version)
-		if !cached { // nobody waits for the version
+		if !cached { // without a cache the real server does not wait for the version
 			f.status.Details.RetryAfterSeconds = 0
 		}
 		return page{}, f
@@ -255,6 +256,9 @@ func (v View) page(l *rules.List) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	if err := match.learn(present, through, func() []*Object { return v.below(l) }); err != nil {
+		return page{}, err
+	}
 	p := page{version: v.version}
 	var more int64
 	v.objects.Ascend(start, func(key string, o *Object) bool {
@@ -262,7 +266,7 @@ func (v View) page(l *rules.List) (page, error) {
 		case l.Single && key != l.Prefix, !strings.HasPrefix(key, l.Prefix):
 			return false
 		case limit > 0 && len(p.objects) == limit:
-			more++ // objects that do not match count, as on the real server
+			more++ // the real server also counts objects that do not match
 			return match.all
 		case !match.object(o):
 			return true
@@ -284,9 +288,9 @@ func (v View) page(l *rules.List) (page, error) {
 	return p, nil
 }
 
-// at returns an older version. The log has all changes since.
+// at returns an older version of the view. The log must have all changes since then.
 func (v View) at(version uint64) View {
-	v.rbac = false // who may see it has been decided at the present version
+	v.rbac = false // the request was authorized at the present version
 	v.objects = fork(v.objects)
 	for i := len(v.log) - 1; i >= 0 && v.log[i].Version > version; i-- {
 		c := v.log[i]
@@ -301,11 +305,13 @@ func (v View) at(version uint64) View {
 	return v
 }
 
-// matcher chooses objects by labels and fields.
+// matcher matches objects by a label selector and a field selector.
 type matcher struct {
 	labels labels.Selector
 	fields fields.Selector
 	all    bool
+	// seen are objects with the fields that a lens shows.
+	seen map[*Object]*Object
 }
 
 func newMatcher(l *rules.List) (m matcher, err error) {
@@ -320,5 +326,8 @@ func newMatcher(l *rules.List) (m matcher, err error) {
 }
 
 func (m matcher) object(o *Object) bool {
+	if seen := m.seen[o]; seen != nil {
+		o = seen
+	}
 	return m.all || o != nil && m.labels.Matches(o.labels) && m.fields.Matches(selected{o})
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// Saved is a state as it goes into a file, but for its objects. The history is not saved: older versions can
-// neither be listed nor watched after the return.
+// Saved is the part of a state that is saved beside its objects. The history is not saved: after a return older
+// versions can be neither listed nor watched.
 type Saved struct {
 	Version uint64
-	// Created counts the objects that were created, by collection. Uids and generated names come of it.
+	// Created counts the objects that were created, by collection. Later uids and generated names depend on it.
 	Created map[string]uint64
 }
 
-// Saved returns what is to be saved beside [Snapshot.Objects]. The caller owns it.
+// Saved returns the part of the snapshot to save beside [Snapshot.Objects]. The caller owns it.
 func (s *Snapshot) Saved() Saved { return Saved{s.view.version, maps.Clone(s.made)} }
 
-// View returns the version of the state that the snapshot is of.
+// View returns the view of the snapshot.
 func (s *Snapshot) View() View { return s.view }
 
-// Objects returns all objects as they are stored, by key. Definitions of custom resources come first: who
-// reads the others needs them.
+// Objects returns all objects as they are stored, sorted by key, but for definitions of custom resources: these come
+// first, since a reader needs them for the others.
 func (s *Snapshot) Objects() iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		for _, defines := range []bool{true, false} {
@@ -48,12 +48,12 @@ func (s *Snapshot) Objects() iter.Seq[*Object] {
 	}
 }
 
-// restore is the method of a question about an object that was saved; see the rules program.
+// restore is the method of a question to rules that reads a saved object. It is part of the protocol.
 const restore = "RESTORE"
 
-// Recall returns an object from its stored text. path is that of the object, in any version that is served.
-// The view has the definition of a custom resource. exact says that the text is the stored one, byte for byte;
-// another one is brought into the form of the storage. An error says what is wrong with the object.
+// Recall returns an object from its saved text. path is the path of the object, in any served version. For a custom
+// resource the view must have the definition. exact says that the text is the stored one, byte for byte; any other
+// text is converted to the form of the storage. The error says what is wrong with the object.
 func (v View) Recall(now time.Time, path string, text []byte, exact bool) (*Object, error) {
 	call := &rules.Request{Method: restore, URL: path, Accept: contentJSON, User: "restore", Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{}, Body: text}
 	if d := v.defined(parsePath(path)); d != nil {
@@ -78,7 +78,7 @@ func (v View) Recall(now time.Time, path string, text []byte, exact bool) (*Obje
 	return o, nil
 }
 
-// Fill adds objects that were saved, in the place of those that have the same keys.
+// Fill adds saved objects. They replace those with the same keys. The history is dropped.
 func (s *State) Fill(objects ...*Object) {
 	for _, o := range objects {
 		s.objects.Set(o.Key, o)
@@ -87,8 +87,8 @@ func (s *State) Fill(objects ...*Object) {
 	s.Compact()
 }
 
-// Resume goes on from what was saved: no later object gets a version, a uid or a generated name that an
-// earlier one had.
+// Resume continues from a saved state: no later object gets a version, a uid or a generated name of an earlier one.
+// The history is dropped.
 func (s *State) Resume(saved Saved) {
 	s.version = max(s.version, saved.Version)
 	for _, collection := range slices.Sorted(maps.Keys(saved.Created)) {

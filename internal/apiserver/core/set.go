@@ -12,10 +12,10 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// set is a map of strings in one string, sorted. Most objects have the labels and fields of others, and share them.
+// set is a map of strings, encoded as one interned string. Objects with equal labels or fields share it.
 type set unique.Handle[string]
 
-// newSet returns a map as a set, but for some keys.
+// newSet returns a map as a set, without the keys in but.
 func newSet(m map[string]string, but ...string) set {
 	var b []byte
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -83,7 +83,7 @@ func cutText(text string) (first, rest string) {
 	return text[at:end], text[end:]
 }
 
-// Has and Get are those of labels.Labels.
+// Has and Get make set a [labels.Labels].
 func (s set) Has(key string) bool {
 	_, ok := s.Lookup(key)
 	return ok
@@ -94,7 +94,7 @@ func (s set) Get(key string) string {
 	return value
 }
 
-// fieldName is a field that every object has. It is the end of the object's key.
+// fieldName is a field that every object has. Its value is the last part of the object's key, and is not in the set.
 const fieldName = "metadata.name"
 
 func nameOfKey(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }
@@ -107,10 +107,10 @@ func newFields(key string, m map[string]string) set {
 	return newSet(m)
 }
 
-// selected are the fields of an object, for selectors.
+// selected has the fields of an object that field selectors can ask for, metadata.name included.
 type selected struct{ o *Object }
 
-// Has and Get are those of fields.Fields.
+// Has and Get make selected a [fields.Fields].
 func (s selected) Has(field string) bool { return s.o.fields.Has(field) || field == fieldName }
 
 func (s selected) Get(field string) string {
@@ -132,7 +132,7 @@ func (s selected) all() map[string]string {
 	return m
 }
 
-// newObject returns what a write makes of an object. Nothing of it is shared with the answer, which is longer.
+// newObject returns the object of a write. It copies the bytes, which would keep the memory of the whole answer.
 func newObject(w rules.Write) *Object {
 	return &Object{Key: w.Key, Version: w.Version, JSON: bytes.Clone(w.Object), shown: bytes.Clone(w.Shown), labels: newSet(w.Labels), fields: newFields(w.Key, w.Fields)}
 }

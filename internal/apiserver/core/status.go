@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// failure is an error that a client sees.
+// failure is an error for the client: a Status of the API.
 type failure struct{ status metav1.Status }
 
 func (f *failure) Error() string { return f.status.Message }
@@ -29,7 +29,7 @@ func expired(message string) *failure {
 	return newFailure(http.StatusGone, metav1.StatusReasonExpired, message)
 }
 
-// expiredToken offers a token that goes on from the present state.
+// expiredToken is the error for an expired continue token. It offers one that continues at the present version.
 func expiredToken(next string) *failure {
 	f := expired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, " +
 		"or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - " +
@@ -55,8 +55,12 @@ func (f *failure) answer(req Request) Answer {
 	return a
 }
 
-// failed is the answer for an error. One that is not meant for clients is an internal error.
+// failed returns the answer for an error. An error that is no failure becomes an internal error.
 func failed(req Request, err error) Answer {
+	var w *waiting
+	if errors.As(err, &w) {
+		return w.answer
+	}
 	var f *failure
 	if !errors.As(err, &f) {
 		f = newFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: "+err.Error())
@@ -81,7 +85,7 @@ func encodeStatus(accept string, s *metav1.Status) (body []byte, contentType str
 	return append(text, '\n'), contentJSON
 }
 
-// envelope wraps protobuf as the API server does.
+// envelope returns an object in the form in which the API server sends protobuf.
 func envelope(kind metav1.TypeMeta, raw []byte) []byte {
 	u := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind.Kind, APIVersion: kind.APIVersion}, Raw: raw}
 	text, err := u.Marshal()

@@ -11,11 +11,11 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// Get returns an object; nil if there is none. A key is /group/resource/namespace/name, without the namespace
-// for cluster-wide resources. The group of core resources is "core".
+// Get returns the object with a key; nil if there is none. A key is /group/resource/namespace/name, without the
+// namespace for cluster-wide resources. The group of core resources is "core".
 func (v View) Get(key string) *Object { return v.get(key) }
 
-// All returns the objects whose keys begin with a prefix, in the order of their keys.
+// All returns the objects whose keys begin with a prefix, sorted by key.
 func (v View) All(prefix string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		v.objects.Ascend(prefix, func(key string, o *Object) bool {
@@ -24,7 +24,7 @@ func (v View) All(prefix string) iter.Seq[*Object] {
 	}
 }
 
-// Collections returns what the keys of each resource with objects begin with: /group/resource/.
+// Collections returns the prefix /group/resource/ of the keys of each resource that has objects, sorted.
 func (v View) Collections() []string {
 	var out []string
 	for after := "/"; ; {
@@ -42,8 +42,8 @@ func (v View) Collections() []string {
 	}
 }
 
-// Changes returns the changes after a version, the oldest first. It reports false if the log no longer reaches
-// back to it.
+// Changes returns the changes after a version, the oldest first. It reports false if the log no longer has all of
+// them. The caller must not change the slice.
 func (v View) Changes(after uint64) ([]Change, bool) {
 	if after < v.compacted || after > v.version {
 		return nil, false
@@ -63,7 +63,7 @@ func (v View) Changes(after uint64) ([]Change, bool) {
 // Labels returns the labels of the object.
 func (o *Object) Labels() map[string]string { return o.labels.all() }
 
-// Path returns the path of an object, in a version that the server serves.
+// Path returns the path of an object, in the stored version or, if that is not served, another one.
 func (v View) Path(o *Object) string {
 	var kind struct {
 		APIVersion string `json:"apiVersion"`
@@ -83,7 +83,7 @@ func (v View) Path(o *Object) string {
 	return t.item(o.Key)
 }
 
-// servedVersion returns a version if a definition serves it, or else the first one that it serves.
+// servedVersion returns version if the definition serves it, else the first version that it serves.
 func servedVersion(definition []byte, version string) string {
 	var d struct {
 		Spec struct {
@@ -108,8 +108,9 @@ func servedVersion(definition []byte, version string) string {
 	return first
 }
 
-// TemplateHash returns the hash of a Pod template, as it stands in names and labels. Collisions is the collision
-// count of the owner; nil if it has none. The hash depends on the Go types of Kubernetes, so rules compute it.
+// TemplateHash returns the hash of a Pod template, as it stands in names and labels. template is JSON. collisions is
+// the collision count of the owner; nil if it has none. Rules compute the hash, since it depends on the Go types of
+// Kubernetes.
 func (v View) TemplateHash(template []byte, collisions *int32) (string, error) {
 	url := "/flyball/template-hash"
 	if collisions != nil {

@@ -25,41 +25,41 @@ const (
 	Failure  = "ERROR"
 )
 
-// Event is what a watch shows.
+// Event is one event of a watch.
 type Event struct {
 	Type string
-	// Object is that of an event of an object; of a bookmark it is nil.
+	// Object is the object of the event; nil for bookmarks and errors.
 	Object *Object
-	// Status is that of an error.
+	// Status is the error of an ERROR event.
 	Status *metav1.Status
-	// Version is that of a bookmark, and Initial whether it ends the initial events.
+	// Version is the version of a bookmark. Initial says that the bookmark ends the initial events.
 	Version uint64
 	Initial bool
 }
 
-// Watch is a position in the log of changes. It holds nothing of a state: a slow client costs no memory, and
-// hears of it when the log has moved on. It is for one goroutine.
+// Watch is a position in the log of changes. It keeps no changes, so a slow client costs no memory: it gets 410 when
+// the log no longer has its position. It is for one goroutine.
 type Watch struct {
-	// Kind and APIVersion are those of the objects in the version of the request.
+	// Kind and APIVersion are those of the objects, in the version of the request.
 	Kind, APIVersion string
-	// Bookmarks is whether the client takes bookmarks.
+	// Bookmarks says that the client wants bookmarks.
 	Bookmarks bool
-	// Timeout is how long the client wants to watch; zero if it does not say.
+	// Timeout is how long the client wants to watch; zero means that it leaves that to the server.
 	Timeout time.Duration
 
 	target  target
 	defined *Object // the definition of the kind, if it is a custom one
 	accept  string
-	include string // the query with includeObject
+	include string // the query for tables: "?includeObject=…", or ""
 	list    *rules.List
 	match   matcher
 	after   uint64
-	first   []Event // what comes before changes
-	headed  bool    // a table has told its columns
+	first   []Event // the events before those of the log
+	headed  bool    // a table with the columns was sent
 }
 
 // watch starts a watch.
-func (v View) watch(req Request, t target, l *rules.List) Answer {
+func (v View) watch(now time.Time, req Request, t target, l *rules.List) Answer {
 	m, err := newMatcher(l)
 	if err != nil {
 		return failed(req, err)
@@ -76,7 +76,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	case streams && asked > v.version:
 		return tooLarge(asked, v.version).answer(req)
 	case streams, asked == 0 && l.Initial == nil:
-		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields})
+		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields}, lens{t, now, req.Pending})
 		if err != nil {
 			return failed(req, err)
 		}
@@ -92,8 +92,7 @@ func (v View) watch(req Request, t target, l *rules.List) Answer {
 	return Answer{Code: 200, Watch: w}
 }
 
-// Poll returns what is new for the watch in a view that is as new as all before. After an error there is no
-// more.
+// Poll returns the events between the last polled view and v, which must not be older. An error is the last event.
 func (w *Watch) Poll(v View) []Event {
 	out := w.first
 	w.first = nil
@@ -110,7 +109,7 @@ func (w *Watch) Poll(v View) []Event {
 	return out
 }
 
-// event is what a change is for the watch. An object that a selector no longer matches is deleted for it.
+// event returns the event of a change for this watch. An object that the selectors no longer match is deleted for it.
 func (w *Watch) event(c Change) Event {
 	if key := c.Object.Key; w.list.Single && key != w.list.Prefix || !strings.HasPrefix(key, w.list.Prefix) {
 		return Event{}
@@ -134,8 +133,8 @@ func (w *Watch) event(c Change) Event {
 // pretty matches what asks for indented JSON. The frames of a watch are lines.
 var pretty = regexp.MustCompile(`; *pretty=[^;,]*`)
 
-// Encode returns the object of an event as the client of the watch takes it. The answer is pending if the object
-// has to be converted first; it is then encoded again, with the Pending.
+// Encode returns the object of an event, encoded for the client of the watch. The answer is pending if a webhook has to
+// convert the object first: call Encode again with the Pending then.
 func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, error) {
 	switch {
 	case e.Type == Failure:
@@ -153,14 +152,14 @@ func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, erro
 	if err != nil || answer.Pending != nil {
 		return answer, err
 	}
-	if w.headed {
+	if w.headed && w.target.group != "apiregistration.k8s.io" { // its tables have their columns always
 		answer.Body = withoutColumns(answer.Body)
 	}
 	w.headed = true
 	return answer, nil
 }
 
-// anyKey returns a key as the objects of the watch have them.
+// anyKey returns the key of an object that the watch could have.
 func (w *Watch) anyKey() string {
 	key := w.list.Prefix
 	if w.list.Single {
@@ -172,7 +171,7 @@ func (w *Watch) anyKey() string {
 	return key + "-"
 }
 
-// withoutColumns returns a table without the definitions of its columns: a watch tells them once.
+// withoutColumns returns a table without the definitions of its columns: a watch sends them once.
 func withoutColumns(body []byte) []byte {
 	const field = `"columnDefinitions":`
 	at := bytes.Index(body, []byte(field))
@@ -188,7 +187,7 @@ func withoutColumns(body []byte) []byte {
 	return slices.Concat(body[:at], []byte("null"), body[at+len(columns):])
 }
 
-// timeout reads timeoutSeconds of a URL that the rules have found valid.
+// timeout returns the timeoutSeconds of a URL that rules have validated.
 func timeout(url string) time.Duration {
 	_, query, _ := strings.Cut(url, "?")
 	for part := range strings.SplitSeq(query, "&") {
@@ -201,7 +200,7 @@ func timeout(url string) time.Duration {
 	return 0
 }
 
-// include returns the part of a query that says what rows of tables have.
+// include returns the query that says which objects the rows of tables have: "?includeObject=…", or "".
 func include(url string) string {
 	_, query, _ := strings.Cut(url, "?")
 	for part := range strings.SplitSeq(query, "&") {

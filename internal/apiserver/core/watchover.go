@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Over reports whether the watch ends: the kind is not what it was when the watch began, or is gone. The view is the one
-// that was polled.
+// Over reports whether the watch has to end because the definition of its kind has changed or is gone. v is the view
+// that was polled last.
 func (w *Watch) Over(v View) bool {
 	d := v.defined(w.target)
 	if d == w.defined {
@@ -20,7 +20,7 @@ func (w *Watch) Over(v View) bool {
 	return false
 }
 
-// generation counts the changes of an object, but for those of its status.
+// generation returns the metadata.generation of an object.
 func generation(o *Object) int64 {
 	var m metav1.PartialObjectMetadata
 	if json.Unmarshal(o.JSON, &m) != nil { // the rules have written it

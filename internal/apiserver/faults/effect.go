@@ -12,22 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Plan is what becomes of one request.
+// Plan says what goes wrong with one request. Package web carries it out.
 type Plan struct {
-	Rules []int // those that took part
+	Rules []int // the numbers of the rules that the plan is made of
 
 	Restart bool // the server restarts before the request
 	Delay   time.Duration
-	// Late is whether the request takes effect after the delay even if the client has gone.
+	// Late says that the request takes effect after the delay even if the client has gone.
 	Late   bool
-	Hang   int  // the rule that holds the request; zero: none does
+	Hang   int  // the number of the rule that holds the request; zero for none
 	Refuse bool // the connection is cut before the request takes effect
 	// Status or Answer is the answer in place of the server's.
 	Status *metav1.Status
 	Answer *Answer
 
 	Ignore  []string // parameters that are taken out of the query
-	Stale   int      // changes that the answer does not know
+	Stale   int      // how many of the last changes the answer leaves out
 	Rewrite []func([]byte) []byte
 	Lose    bool // the connection is cut before the answer
 	CutAt   int  // bytes of the answer before the connection is cut; -1: not at all
@@ -35,7 +35,7 @@ type Plan struct {
 	stream []ofRule
 }
 
-// Answer is an answer as it is sent.
+// Answer is an answer in place of the server's.
 type Answer struct {
 	Code        int
 	ContentType string
@@ -44,14 +44,13 @@ type Answer struct {
 
 // Effect is one thing that goes wrong. The zero value is none.
 type Effect struct {
-	text string
-	only []string // verbs
-	plan func(p *Plan, q Request, rule int)
-	// Those of a watch.
-	frame frame
+	text  string
+	only  []string // verbs
+	plan  func(p *Plan, q Request, rule int)
+	frame frame // the effect on a watch
 }
 
-// String is the effect as it is written.
+// String returns the effect in the form in which tests write it.
 func (e Effect) String() string { return e.text }
 
 func (e Effect) verbs() []string { return e.only }
@@ -70,7 +69,7 @@ func effect(text string, plan func(p *Plan, q Request, rule int)) Effect {
 	return Effect{text: text, plan: plan}
 }
 
-// failure answers by a Status.
+// failure returns an effect that answers with an error.
 func failure(text string, status func(q Request) *apierrors.StatusError) Effect {
 	return effect(text, func(p *Plan, q Request, _ int) {
 		if p.Status == nil && p.Answer == nil {
@@ -87,7 +86,7 @@ func (q Request) resource() schema.GroupResource {
 
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
-// Errors of the server, with the words of a real one.
+// Errors of the server, in the words of a real one.
 var (
 	Conflict = failure("Conflict", func(q Request) *apierrors.StatusError {
 		return apierrors.NewConflict(q.resource(), q.Name, errModified)
@@ -143,7 +142,7 @@ func TooManyRequests(after time.Duration) Effect {
 	})
 }
 
-// Answers answers with a body that need not be a Status, nor JSON.
+// Answers answers with any body, which need be neither a Status nor JSON.
 func Answers(code int, contentType, body string) Effect {
 	return effect(fmt.Sprintf("Answers(%d, %q, %q)", code, contentType, short(body)), func(p *Plan, _ Request, _ int) {
 		if p.Status == nil && p.Answer == nil {
@@ -162,12 +161,12 @@ func short(text string) string {
 	return text
 }
 
-// Delay lets the request wait before it takes effect.
+// Delay delays the request before it takes effect.
 func Delay(d time.Duration) Effect {
 	return effect(fmt.Sprintf("Delay(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d })
 }
 
-// Late lets the request wait, and take effect even if the client has gone meanwhile.
+// Late delays the request. It takes effect even if the client has gone meanwhile.
 func Late(d time.Duration) Effect {
 	return effect(fmt.Sprintf("Late(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d; p.Late = true })
 }
@@ -187,7 +186,7 @@ func Rewrite(change func(body []byte) []byte) Effect {
 	return effect("Rewrite(…)", func(p *Plan, _ Request, _ int) { p.Rewrite = append(p.Rewrite, change) })
 }
 
-// CutWithin cuts the connection after so many bytes of the answer.
+// CutWithin cuts the connection after a number of bytes of the answer.
 func CutWithin(bytes int) Effect {
 	return effect(fmt.Sprintf("CutWithin(%d)", bytes), func(p *Plan, _ Request, _ int) { p.CutAt = max(0, bytes) })
 }

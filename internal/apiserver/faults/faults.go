@@ -1,7 +1,7 @@
-// Package faults decides which requests of an API server in memory go wrong, and how. It is pure: a [Set] is
-// told of each request and answers with a [Plan]; package web does what the plan says.
+// Package faults decides which requests to an API server in memory go wrong, and how. It is pure: [Set.Decide] gets
+// each request and returns a [Plan]; package web carries it out.
 //
-//	request ──▶ Set.Decide: rules that match, and how often each has ──▶ Plan ──▶ Stream: frame by frame
+//	request ──▶ Set.Decide: the rules that match, counted ──▶ Plan ──▶ for a watch: Stream, frame by frame
 package faults
 
 import (
@@ -12,28 +12,28 @@ import (
 	"strings"
 )
 
-// Request is what rules look at.
+// Request has the parts of a request that rules can match.
 type Request struct {
-	Verb string // as in RBAC; apply for a patch that is one
+	Verb string // as in RBAC; "apply" for an apply patch
 	// Group, Resource and Subresource are empty for a path that names no resource.
 	Group, Resource, Subresource string
 	Namespace, Name              string
 	Path                         string
 	Params                       url.Values
 	UserAgent, User              string
-	// Controller is whether a controller of the server makes the request. Rules are about such requests only
-	// if they name a user or a user agent.
+	// Controller says that a controller of the server makes the request. A rule matches such requests only if it names
+	// a user or a user agent.
 	Controller bool
 }
 
-// Rule says which requests something happens to. Empty fields match everything.
+// Rule says which requests go wrong. Empty fields match everything. It is a value.
 type Rule struct {
 	// Verbs and Resource are those of [On].
 	Verbs, Resource string
 	Namespace, Name string // patterns as of path.Match
-	UserAgent, User string // what a user agent begins with; a user
+	UserAgent, User string // a prefix of the user agent; the name of the user
 	Params          []string
-	First, Last     int // which of the requests that match; zero: from the first, to all
+	First, Last     int // which of the matching requests, counted from 1; zero: from the first, to the last
 }
 
 // On returns a rule for verbs and a resource.
@@ -44,10 +44,10 @@ type Rule struct {
 // that begins with a slash is a path, such as "/apis/*".
 func On(verbs, resource string) Rule { return Rule{Verbs: verbs, Resource: resource} }
 
-// Verbs are all verbs that a request can have.
+// Verbs has all verbs that a request can have.
 var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "apply", "delete", "deletecollection"}
 
-// Check returns an error for a rule that can match nothing.
+// Check returns an error for a rule that can match nothing, or whose effects are not for its verbs.
 func (r Rule) Check(effects []Effect) error {
 	for _, v := range r.verbs() {
 		if v != "*" && !slices.Contains(Verbs, v) {
@@ -63,7 +63,7 @@ func (r Rule) Check(effects []Effect) error {
 		return fmt.Errorf("%v: the resource is missing; \"*\" is every request", r)
 	}
 	if r.First < 0 || r.Last != 0 && r.Last < max(1, r.First) {
-		return fmt.Errorf("%v: no request is from the %d. to the %d", r, r.First, r.Last)
+		return fmt.Errorf("%v: there is no request from number %d to number %d", r, r.First, r.Last)
 	}
 	if len(effects) == 0 {
 		return fmt.Errorf("%v: it has no effect", r)
@@ -94,7 +94,7 @@ func (r Rule) resourcePattern() string {
 	return main + "/" + sub
 }
 
-// String is the rule as it is written.
+// String returns the rule in the form in which tests write it.
 func (r Rule) String() string {
 	text := fmt.Sprintf("On(%q, %q)", r.Verbs, r.Resource)
 	add := func(method, value string) {
@@ -121,7 +121,7 @@ func (r Rule) String() string {
 	return text
 }
 
-// Match reports whether a rule is about a request, whatever came before it.
+// Match reports whether a rule matches a request. It ignores First and Last.
 func (r Rule) Match(q Request) bool {
 	return (!q.Controller || r.UserAgent != "" || r.User != "") && r.matchVerb(q.Verb) && r.matchResource(q) &&
 		glob(r.Namespace, q.Namespace) && glob(r.Name, q.Name) &&
@@ -156,13 +156,13 @@ func glob(pattern, text string) bool {
 	return ok && err == nil
 }
 
-// hasParam reports whether a query has a parameter, "limit", or a parameter with a value, "limit=5".
+// hasParam reports whether a query has a parameter, such as "limit", or one with a value, such as "limit=5".
 func hasParam(q url.Values, p string) bool {
 	name, value, exact := strings.Cut(p, "=")
 	return q.Get(name) != "" && (!exact || q.Get(name) == value)
 }
 
-// Set is the rules of a server. The zero value is empty. It is for one goroutine.
+// Set has the rules of a server, and counts their requests. The zero value is empty. It is for one goroutine.
 type Set struct {
 	rules []*entry
 	last  int
@@ -172,12 +172,12 @@ type entry struct {
 	id      int
 	rule    Rule
 	effects []Effect
-	matched int // requests that the rule is about
-	hit     int // requests that it did something to
+	matched int // requests that the rule has matched
+	hit     int // those of them from First to Last
 	ended   bool
 }
 
-// Add adds a rule, and returns its number.
+// Add adds a rule, and returns its number, which is never zero.
 func (s *Set) Add(r Rule, effects []Effect) int {
 	s.last++
 	s.rules = append(s.rules, &entry{id: s.last, rule: r, effects: effects})
@@ -193,7 +193,7 @@ func (s *Set) End(id int) {
 	}
 }
 
-// Hits returns how many requests a rule did something to.
+// Hits returns how many requests have gone wrong by a rule.
 func (s *Set) Hits(id int) int {
 	for _, e := range s.rules {
 		if e.id == id {
@@ -202,9 +202,6 @@ func (s *Set) Hits(id int) int {
 	}
 	return 0
 }
-
-// Empty reports whether there are no rules.
-func (s *Set) Empty() bool { return len(s.rules) == 0 }
 
 // Unmatched returns the rules that did nothing, as they are written.
 func (s *Set) Unmatched() []string {
@@ -230,7 +227,7 @@ func (e *entry) String() string {
 	return text
 }
 
-// Decide returns what becomes of a request, and counts it.
+// Decide returns the plan for a request, and counts the request.
 func (s *Set) Decide(q Request) Plan {
 	p := Plan{CutAt: -1}
 	for _, e := range s.rules {

@@ -102,16 +102,16 @@ func TestRulesThatCanMatchNothing(t *testing.T) {
 		rule    Rule
 		effects []Effect
 	}{
-		`there is no verb "updat"`:         {On("updat", "pods"), []Effect{Conflict}},
-		"the resource is missing":          {On("get", ""), []Effect{Conflict}},
-		"it has no effect":                 {On("get", "pods"), nil},
-		"an effect is the zero value":      {On("get", "pods"), []Effect{{}}},
-		"EndAfter(1) is for watch only":    {On("get,list", "pods"), []Effect{EndAfter(1)}},
-		"StaleBy(1) is for get and list":   {On("update", "pods"), []Effect{StaleBy(1)}},
-		"no request is from the 3. to":     {Rule{Verbs: "*", Resource: "*", First: 3, Last: 2}, []Effect{Conflict}},
-		`the pattern "["`:                  {Rule{Verbs: "*", Resource: "*", Name: "["}, []Effect{Conflict}},
-		`the pattern "po[ds/"`:             {On("*", "po[ds"), []Effect{Conflict}},
-		"no request is from the 0. to the": {Rule{Verbs: "*", Resource: "*", Last: -1}, []Effect{Conflict}},
+		`there is no verb "updat"`:             {On("updat", "pods"), []Effect{Conflict}},
+		"the resource is missing":              {On("get", ""), []Effect{Conflict}},
+		"it has no effect":                     {On("get", "pods"), nil},
+		"an effect is the zero value":          {On("get", "pods"), []Effect{{}}},
+		"EndAfter(1) is for watch only":        {On("get,list", "pods"), []Effect{EndAfter(1)}},
+		"StaleBy(1) is for get and list":       {On("update", "pods"), []Effect{StaleBy(1)}},
+		"there is no request from number 3 to": {Rule{Verbs: "*", Resource: "*", First: 3, Last: 2}, []Effect{Conflict}},
+		`the pattern "["`:                      {Rule{Verbs: "*", Resource: "*", Name: "["}, []Effect{Conflict}},
+		`the pattern "po[ds/"`:                 {On("*", "po[ds"), []Effect{Conflict}},
+		"there is no request from number 0":    {Rule{Verbs: "*", Resource: "*", Last: -1}, []Effect{Conflict}},
 	} {
 		if err := c.rule.Check(c.effects); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", c.rule, err, want)

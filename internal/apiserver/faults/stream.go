@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// frame is what happens to frames of a watch. Events are counted from 1, bookmarks not at all.
+// frame is an effect on frames of a watch. Events are counted from 1; bookmarks are not counted.
 type frame struct {
 	what     action
 	from, to int
@@ -39,7 +39,7 @@ func onWatch(text string, f frame) Effect {
 	return Effect{text: text, only: []string{"watch"}, frame: f}
 }
 
-// EndAfter ends a watch in good order after n events, as a server does when its time is over.
+// EndAfter ends a watch in good order after n events, as a server does after timeoutSeconds.
 func EndAfter(n int) Effect {
 	return onWatch(fmt.Sprintf("EndAfter(%d)", n), frame{what: end, from: n})
 }
@@ -79,12 +79,12 @@ func SwapEvents(n int) Effect {
 	return onWatch(fmt.Sprintf("SwapEvents(%d)", n), frame{what: swap, from: n, to: n})
 }
 
-// DelayEvents lets each event wait.
+// DelayEvents delays each event.
 func DelayEvents(d time.Duration) Effect {
 	return onWatch(fmt.Sprintf("DelayEvents(%v)", d), frame{what: slow, from: 1, delay: d})
 }
 
-// InsertFrame sends a frame of one's own after n events: a line of a JSON watch, without its newline.
+// InsertFrame sends an additional frame after n events: a line of a JSON watch, without its newline.
 func InsertFrame(n int, text string) Effect {
 	return onWatch(fmt.Sprintf("InsertFrame(%d, %q)", n, short(text)), frame{what: insert, from: n, text: text})
 }
@@ -98,7 +98,7 @@ type Stream struct {
 	events  int
 }
 
-// Stream returns what becomes of the frames; nil if nothing does.
+// Stream returns the stream of a plan; nil if the plan has no effect on frames.
 func (p Plan) Stream() *Stream {
 	if len(p.stream) == 0 {
 		return nil
@@ -106,12 +106,12 @@ func (p Plan) Stream() *Stream {
 	return &Stream{effects: p.stream}
 }
 
-// Frame is what becomes of one frame. Times is how often it is sent.
+// Frame says how one frame is sent. Times is how often it is sent.
 type Frame struct {
 	Times int
 	Delay time.Duration
-	Hold  bool // it is sent after the next event
-	Cut   bool // the connection is cut in the middle of it
+	Hold  bool // send it after the next event
+	Cut   bool // cut the connection in the middle of it
 }
 
 // Next decides on the next frame.
@@ -149,14 +149,15 @@ func (s *Stream) Next(bookmark bool) Frame {
 	return f
 }
 
-// Then is what comes after the frames so far: frames to insert, and the end of the watch, if it has come.
+// Then says what follows the frames so far: frames to insert, and whether the watch ends or falls silent.
 type Then struct {
 	Insert           []string
 	End, Cut, Expire bool
-	Silence          int // the rule that keeps the watch silent; zero: none does
+	Silence          int // the number of the rule that keeps the watch silent; zero for none
 }
 
-// Then decides what comes next, before the first frame and after each event. Each insertion is told once.
+// Then decides what follows the frames so far. It is called before the first frame and after each event, and returns
+// each frame to insert once.
 func (s *Stream) Then() Then {
 	var t Then
 	if s == nil {

@@ -1,26 +1,36 @@
 package memo
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// key is the content of a question but for its values.
+// key is the hash of a question without its values.
 type key [sha256.Size]byte
 
-// form is a question in two parts: what the answer depends on, and values that only show up in it.
+// form is a question in two parts: a key for all on which the answer depends, and values, which only occur in it.
 type form struct {
 	key    key
 	values values
-	// at is where the name is in the body; empty if it is no value.
-	at span
+	// places are where the values of the body are, in order.
+	places []place
 	// create is whether other objects of the question are only looked at.
 	create bool
+}
+
+// place is where a value of a sort is in a body.
+type place struct {
+	span
+	kind int
 }
 
 // span is a part of a text.
@@ -28,51 +38,81 @@ type span struct{ begin, end int }
 
 func (s span) of(text []byte) []byte { return text[s.begin:s.end] }
 
-// newForm returns the form of a question. There is none for lists, which are long.
+// buffers are for the texts of keys.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8192); return &b }}
+
+// form returns the form of a question. There is none for lists, which are long.
 //
-// The values of a create are the uid, the suffix of a generated name, the time, the version, and the name if the
-// kind is one that takes any valid name alike. Those of a read are the time and the version. Other questions have no
-// values: they are remembered as they are.
-func newForm(req *rules.Request) (*form, bool) {
+// The values of a create are the uid, the suffix of a generated name, the time, the version, the name if the kind is
+// one that takes any valid name alike, and the texts that the kind takes whatever they are. Those of a read are the
+// time and the version. Other questions have no values: they are remembered as they are.
+func (m *Memory) form(req *rules.Request) (*form, bool) {
 	if req.Collection != nil {
 		return nil, false
 	}
 	f := &form{}
 	bare := *req
-	if creates := creates(req); creates || reads(req) {
-		if creates {
-			if at := nameIn(req); free(req, at) {
-				f.at = at
-			}
-		}
-		if values, ok := valuesOf(req, string(f.at.of(req.Body))); ok {
+	bare.Body, bare.Objects = nil, nil
+	kind := kindOf(req.URL)
+	if creates := creates(req, kind); creates || reads(req) {
+		if values, ok := valuesOf(req); ok {
 			f.values, f.create = values, creates
-			bare.UID, bare.Suffix, bare.Now, bare.Version = "", strings.Repeat("x", len(req.Suffix)), 0, uint64(values.digits())
-			bare.Body = with(req.Body, f.at, shape(values[valueName]))
 			if creates {
-				bare.Objects = changed(req.Objects, shape, shape)
+				f.places = placesIn(req, kind)
 			}
-		} else {
-			f.at = span{}
+			for _, p := range f.places {
+				f.values[p.kind] = string(p.of(req.Body))
+			}
+			bare.UID, bare.Suffix, bare.Now, bare.Version = "", strings.Repeat("x", len(req.Suffix)), 0, uint64(values.digits())
 		}
 	}
-	text, err := rules.AppendMessage(make([]byte, 0, 4096), &bare)
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	text, err := rules.AppendMessage((*buffer)[:0], &bare)
 	if err != nil {
 		return nil, false
+	}
+	text = appendText(text, req.Body)
+	body := text[len(text)-len(req.Body):]
+	for _, p := range f.places {
+		mask(p.of(body), p.kind)
 	}
 	// A question without a value may look like the form of one that has it: a name like the shape of another.
 	for _, v := range f.values {
 		text = append(text, byte(min(len(v), 1)))
 	}
+	for _, p := range f.places {
+		text = binary.AppendUvarint(binary.AppendUvarint(text, uint64(p.begin)), uint64(p.end))
+	}
+	keys := make([]string, 0, 16)
+	for k := range req.Objects {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		object := req.Objects[k]
+		text = append(appendText(text, k), byte(min(len(object), 1)))
+		if f.create && context(k) && len(object) > 0 {
+			sum := m.shapes.of(object)
+			text = append(text, sum[:]...)
+		} else {
+			text = appendText(text, object)
+		}
+	}
 	f.key = sha256.Sum256(text)
+	*buffer = text
 	return f, true
+}
+
+func appendText[T string | []byte | json.RawMessage](b []byte, text T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 // creates reports whether a question is about the creation of an object of a kind that is alike, or of a custom
 // resource. Rules of others may compare the time: that of a review of a token does. So may policies, which would be
 // among the objects of the question.
-func creates(req *rules.Request) bool {
-	if req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 {
+func creates(req *rules.Request, kind string) bool {
+	if kind == "" || req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 {
 		return false
 	}
 	for k, text := range req.Objects {
@@ -80,35 +120,46 @@ func creates(req *rules.Request) bool {
 			return false
 		}
 	}
-	group, resource, item := split(req.URL)
-	return !item && (alike[group+"/"+resource] || len(req.Objects[definitionKeys+resource+"."+group]) > 0)
+	return alike[kind] || len(definition(req, kind)) > 0
 }
 
-// reads reports whether a question is about a read that tells no ages.
+// reads reports whether a question is a read whose answer shows no ages.
 func reads(req *rules.Request) bool {
 	return req.Method == http.MethodGet && len(req.Impersonate) == 0 && !strings.Contains(req.Accept, "as=Table")
 }
 
-// split returns the group and the resource of a path, and whether it goes on behind the resource.
-func split(url string) (group, resource string, more bool) {
+// kindOf returns the kind that the path of a collection is of, as in "apps/deployments": its group, which is empty for
+// those of the core, and its resource. It is empty for other paths.
+func kindOf(url string) string {
 	path, _, _ := strings.Cut(url, "?")
-	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	switch {
-	case len(parts) >= 3 && parts[0] == "api":
-		parts = parts[2:]
-	case len(parts) >= 4 && parts[0] == "apis":
-		group, parts = parts[1], parts[3:]
-	default:
-		return "", "", true
+	group, rest := "", ""
+	if core, ok := strings.CutPrefix(path, "/api/"); ok {
+		_, rest, _ = strings.Cut(core, "/")
+	} else if other, ok := strings.CutPrefix(path, "/apis/"); ok {
+		group, rest, _ = strings.Cut(other, "/")
+		_, rest, _ = strings.Cut(rest, "/")
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" {
-		parts = parts[2:]
+	if spaced, ok := strings.CutPrefix(rest, "namespaces/"); ok {
+		_, resource, more := strings.Cut(spaced, "/")
+		if !more {
+			return ""
+		}
+		rest = resource
 	}
-	return group, parts[0], len(parts) > 1
+	if rest == "" || strings.Contains(rest, "/") {
+		return ""
+	}
+	return group + "/" + rest
 }
 
-// alike are kinds whose valid names are all alike. Those of other kinds mean something, or are compared: the name of
-// a definition with its group, that of a class with reserved ones, that of an address with its form.
+// definition returns the definition of a kind in a question; nil if it has none.
+func definition(req *rules.Request, kind string) json.RawMessage {
+	group, resource, _ := strings.Cut(kind, "/")
+	return req.Objects[definitionKeys+resource+"."+group]
+}
+
+// alike has the kinds for which rules treat all valid names alike. For other kinds a name means something: that of a
+// definition contains its group, some names of classes are reserved, and that of an IPAddress is the address.
 var alike = map[string]bool{
 	"/configmaps": true, "/secrets": true, "/pods": true, "/podtemplates": true, "/replicationcontrollers": true, "/persistentvolumeclaims": true,
 	"/serviceaccounts": true, "/namespaces": true, "/limitranges": true, "/resourcequotas": true, "/events": true, "events.k8s.io/events": true,
@@ -118,36 +169,38 @@ var alike = map[string]bool{
 	"discovery.k8s.io/endpointslices": true,
 }
 
-// free reports whether the name at a place of the body is a value: one of its kind is like another, and nothing else
-// in the question can be compared with it.
-func free(req *rules.Request, at span) bool {
-	if at == (span{}) || !rotates(string(at.of(req.Body))) {
+// free reports whether the name among some places of the body, in order, is a value: one of its kind is like another,
+// and nothing else in the question can be compared with it. Opaque texts, which the other places are, never are.
+func free(req *rules.Request, kind string, name []byte, places []place) bool {
+	if !rotates(name) {
 		return false
 	}
-	group, resource, _ := split(req.URL)
-	if !alike[group+"/"+resource] {
-		text := string(req.Objects[definitionKeys+resource+"."+group])
-		ruled := strings.Contains(text, `"x-kubernetes-validations"`)
-		if text == "" || ruled && strings.Count(text, "metadata") > strings.Count(text, `"metadata":`) { // one may ask for the name
+	if !alike[kind] {
+		text := definition(req, kind)
+		ruled := bytes.Contains(text, []byte(`"x-kubernetes-validations"`))
+		if len(text) == 0 || ruled && bytes.Count(text, []byte("metadata")) > bytes.Count(text, []byte(`"metadata":`)) { // one may ask for the name
 			return false
 		}
 	}
-	name := string(at.of(req.Body))
-	if strings.Contains(string(req.Body[:at.begin]), name) || strings.Contains(string(req.Body[at.end:]), name) {
-		return false
+	from := 0
+	for _, p := range places {
+		if bytes.Contains(req.Body[from:p.begin], name) {
+			return false
+		}
+		from = p.end
 	}
-	if strings.Contains(req.URL, name) || strings.Contains(req.User, name) {
+	if bytes.Contains(req.Body[from:], name) || strings.Contains(req.URL, string(name)) || strings.Contains(req.User, string(name)) {
 		return false
 	}
 	for k := range req.Objects {
-		if strings.HasSuffix(k, "/"+name) { // it was looked up, and is there
+		if n := len(k) - len(name); n > 0 && k[n-1] == '/' && k[n:] == string(name) { // it was looked up, and is there
 			return false
 		}
 	}
 	return true
 }
 
-// Keys of objects of which an answer shows no uid, version or time.
+// The prefixes of the keys of context objects. See [context].
 const (
 	definitionKeys = "/apiextensions.k8s.io/customresourcedefinitions/"
 	namespaceKeys  = "/core/namespaces/"
@@ -155,12 +208,13 @@ const (
 	accountKeys    = "/core/serviceaccounts/"
 )
 
-// context reports whether the object of a key is only looked at when another one is created.
+// context reports whether a key is that of an object that creates of other objects only read, and whose uid, version
+// and times their answers do not contain.
 func context(k string) bool {
 	return strings.HasPrefix(k, namespaceKeys) || strings.HasPrefix(k, definitionKeys) || strings.HasPrefix(k, classKeys) || strings.HasPrefix(k, accountKeys)
 }
 
-// changed returns objects with other uids, versions and times where these do not matter.
+// changed returns objects in which the uids, versions and times of context objects are changed.
 func changed(objects map[string]json.RawMessage, change, changeTime func(string) string) map[string]json.RawMessage {
 	out := maps.Clone(objects)
 	for k, text := range out {
@@ -171,11 +225,35 @@ func changed(objects map[string]json.RawMessage, change, changeTime func(string)
 	return out
 }
 
-// with returns a text with a part of it replaced.
-func with(text []byte, at span, by string) []byte {
-	if at == (span{}) {
-		return text
+// shapes knows what objects have in common that differ by uids, versions and times alone. Texts of objects never
+// change, so one that is the same array is the same text.
+type shapes struct {
+	mu    sync.Mutex
+	known map[*byte]shaped
+}
+
+type shaped struct {
+	length int
+	sum    [sha256.Size]byte
+}
+
+// maxShapes bounds the shapes that are known. All are forgotten then.
+const maxShapes = 1 << 12
+
+func (s *shapes) of(text []byte) [sha256.Size]byte {
+	first := &text[0]
+	s.mu.Lock()
+	known, ok := s.known[first]
+	s.mu.Unlock()
+	if ok && known.length == len(text) {
+		return known.sum
 	}
-	out := make([]byte, 0, len(text)-(at.end-at.begin)+len(by))
-	return append(append(append(out, text[:at.begin]...), by...), text[at.end:]...)
+	sum := sha256.Sum256(marked(text, shape, shape))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) >= maxShapes {
+		s.known = map[*byte]shaped{}
+	}
+	s.known[first] = shaped{len(text), sum}
+	return sum
 }

@@ -1,15 +1,14 @@
-// Package memo remembers the answers of rules, so that the same question is asked once. It is bounded, and keyed by
-// the content of the whole question.
+// Package memo remembers answers of rules, so that equal questions are asked twice at most. It is bounded, and keyed
+// by the content of the whole question.
 //
-//	question ──▶ form: what chance and the clock decide is left out ──▶ known? ──▶ template, filled in
+//	question ──▶ form: a key, and values (name, uid, time, version) ──▶ known? ──▶ template, filled in
 //	                                                                     │ no
 //	                                                                     ▼
-//	                                     rules; at the second time also with two other sets of values
+//	                                     rules; the second time also with two other sets of values
 //
-// A server that creates a hundred Pods from one template asks the same but for names, uids, versions and times.
-// That they do no more than show up in the answer is not assumed. Rules are asked with three sets of values: if the
-// three answers are not one text with those values in it, that form is never remembered. See [form] for the questions
-// that have one; all others are remembered as they are.
+// A server that creates a hundred Pods from one template asks a hundred questions that differ only in names, uids,
+// versions and times. The memory does not assume that these values only occur in the answer: it asks rules with three
+// sets of values, and compares. If the answers differ in anything but the values, the form is never remembered.
 package memo
 
 import (
@@ -18,43 +17,45 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// Ask is a function that answers as rules do.
+// Ask answers a question, as rules do. It must be a function of the question.
 type Ask func(*rules.Request) (*rules.Answer, error)
 
 // Memory remembers answers. It is safe for concurrent use, and any number of servers may share it.
 type Memory struct {
-	size int // the most bytes of one generation
+	size   int // the most bytes of one generation
+	shapes shapes
 
 	mu sync.Mutex
-	// What is used moves to the young generation. When that is full, the old one is forgotten.
+	// A template that is used moves to the young generation. When that is full, the old one is dropped.
 	young, old map[key]*template
 	bytes      int // of the young generation
-	// once has what was asked once, and is not remembered yet.
+	// once and onceOld have the keys of questions that were asked once: two generations, too.
 	once, onceOld map[key]struct{}
 	hits, misses  uint64
 }
 
-// maxOnce is the most questions of a generation that were asked once.
+// maxOnce bounds one generation of questions that were asked once.
 const maxOnce = 1 << 15
 
-// maxAnswer is the longest answer that is remembered.
+// maxAnswer bounds the bytes of an answer that is remembered.
 const maxAnswer = 1 << 20
 
-// New returns a memory that holds so many bytes of answers at most.
+// New returns a memory of at most size bytes of answers.
 func New(size int) *Memory {
 	return &Memory{size: size / 2, young: map[key]*template{}, once: map[key]struct{}{}}
 }
 
-// Over returns a function that answers as ask does, and asks it only what is not known.
+// Over returns a function that answers as ask does, and calls ask only for answers that are not remembered. It is safe
+// for concurrent use if ask is.
 func (m *Memory) Over(ask Ask) Ask {
 	return func(req *rules.Request) (*rules.Answer, error) {
-		f, ok := newForm(req)
+		f, ok := m.form(req)
 		if !ok {
 			return ask(req)
 		}
 		t, again := m.find(f)
 		if t != nil && t.fits(f) {
-			return t.answer(f)
+			return t.fill(f), nil
 		}
 		answer, err := ask(req)
 		if err != nil || !again || t != nil {
@@ -67,14 +68,14 @@ func (m *Memory) Over(ask Ask) Ask {
 	}
 }
 
-// Counts returns how many questions were answered from memory, and how many were not.
+// Counts returns how many questions were answered from memory, and how many others there were.
 func (m *Memory) Counts() (hits, misses uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.hits, m.misses
 }
 
-// find returns what is known of a question: a template, or whether it was asked before.
+// find returns the template for a question; nil if there is none. again reports whether the question was asked before.
 func (m *Memory) find(f *form) (t *template, again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,6 +33,15 @@ func honest(req *rules.Request) (*rules.Answer, error) {
 	return &rules.Answer{Code: 201, Body: text, Writes: []rules.Write{{Key: "/" + o.Metadata.Name, Version: req.Version + 1, Object: text}}}, nil
 }
 
+// nameOf returns the name of the object of a question.
+func nameOf(req *rules.Request) string {
+	var o struct{ Metadata struct{ Name string } }
+	if json.Unmarshal(req.Body, &o) != nil {
+		return ""
+	}
+	return o.Metadata.Name
+}
+
 // counted counts what is asked.
 func counted(ask Ask) (Ask, *int) {
 	n := new(int)
@@ -84,8 +93,8 @@ func TestWhatIsMoreThanItsValuesIsNotRemembered(t *testing.T) {
 		"nanoseconds":        func(req *rules.Request) string { return fmt.Sprint(req.Now % 1000) },
 		"a part of the uid":  func(req *rules.Request) string { return req.UID[:8] },
 		"a later version":    func(req *rules.Request) string { return fmt.Sprint(req.Version + 1000) },
-		"the name upside":    func(req *rules.Request) string { return strings.ToUpper(string(nameIn(req).of(req.Body))) },
-		"order of the name":  func(req *rules.Request) string { return fmt.Sprint(string(nameIn(req).of(req.Body)) < "m") },
+		"the name upside":    func(req *rules.Request) string { return strings.ToUpper(nameOf(req)) },
+		"order of the name":  func(req *rules.Request) string { return fmt.Sprint(nameOf(req) < "m") },
 		"that of namespaces": func(req *rules.Request) string { return string(req.Objects["/core/namespaces/ns"]) },
 	} {
 		rude := func(req *rules.Request) (*rules.Answer, error) {
@@ -105,12 +114,69 @@ func TestWhatIsMoreThanItsValuesIsNotRemembered(t *testing.T) {
 	}
 }
 
+// Values that are one text by chance are told apart: what was learned from them holds for others.
+func TestValuesOfOneTextAreToldApart(t *testing.T) {
+	namespace := func(req *rules.Request) (o struct{ UID, Version, Time string }) {
+		var n struct {
+			Metadata struct{ UID, ResourceVersion, CreationTimestamp string }
+		}
+		if err := json.Unmarshal(req.Objects["/core/namespaces/ns"], &n); err != nil {
+			t.Fatal(err)
+		}
+		o.UID, o.Version, o.Time = n.Metadata.UID, n.Metadata.ResourceVersion, n.Metadata.CreationTimestamp
+		return o
+	}
+	for what, c := range map[string]struct {
+		name    string // of the object from which the form is learned
+		version uint64
+		suffix  string
+		text    func(*rules.Request) string // what is shown, too
+	}{
+		"name and version":          {name: "212", version: 211},
+		"name and version, carried": {name: "200", version: 199},
+		"name begins the version":   {name: "2", version: 211},
+		"version begins the name":   {name: "212ab", version: 211},
+		"name and suffix":           {name: "b4k2z", version: 100, suffix: "b4k2z", text: func(req *rules.Request) string { return req.Suffix }},
+		"suffix and version":        {name: "abc", version: 24566, suffix: "24567", text: func(req *rules.Request) string { return req.Suffix }},
+		"uid of the namespace":      {name: "abc", version: 100, text: func(req *rules.Request) string { return namespace(req).UID }},
+		"version of the namespace":  {name: "abc", version: 100, text: func(req *rules.Request) string { return namespace(req).Version }},
+		"time of the namespace":     {name: "abc", version: 100, text: func(req *rules.Request) string { return namespace(req).Time }},
+	} {
+		of := func(name string, version uint64, suffix string, at time.Time, uid, nsVersion string) *rules.Request {
+			req := question(name, version, at)
+			req.Suffix = suffix
+			req.Objects["/core/namespaces/ns"] = fmt.Appendf(nil, `{"metadata":{"name":"ns","uid":%q,"resourceVersion":%q,"creationTimestamp":%q}}`, uid, nsVersion, noon.Format(time.RFC3339))
+			return req
+		}
+		shows := func(req *rules.Request) (*rules.Answer, error) {
+			answer, err := honest(req)
+			if c.text != nil {
+				answer.Warnings = []string{c.text(req)}
+			}
+			return answer, err
+		}
+		over := New(1 << 20).Over(shows)
+		digits := len(fmt.Sprint(c.version))
+		same := of(c.name, c.version, c.suffix, noon, uid, fmt.Sprint(c.version+1))
+		others := of(map[bool]string{true: "7", false: "q"}[c.name[0] <= '9']+strings.Repeat("7", len(c.name)-1), c.version+uint64(digits), strings.Repeat("k", len(c.suffix)), noon.Add(time.Hour), "1"+uid[1:], strings.Repeat("8", digits))
+		for _, req := range []*rules.Request{same, same, others} {
+			got, err := over(req)
+			if want, _ := shows(req); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: got %s %v, want %s", what, got.Body, got.Warnings, want.Body)
+			}
+		}
+	}
+}
+
 // What stands elsewhere in the question is no value: rules may compare it.
 func TestNamesThatStandElsewhere(t *testing.T) {
 	base := question("abc", 100, noon)
 	for what, change := range map[string]func(*rules.Request){
-		"in the body":  func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","labels":{"job-name":"abc"}}}`) },
-		"in a text":    func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"data":{"k":"xabcx"}}`) },
+		"in the body": func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","labels":{"job-name":"abc"}}}`) },
+		"in a text":   func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"data":{"k":"xabcx\\n"}}`) },
+		"in a label": func(r *rules.Request) {
+			r.Body = []byte(`{"metadata":{"name":"abc","labels":{"k":"xabcx"}},"data":{"k":"v"}}`)
+		},
 		"twice":        func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","name":"xyz"}}`) },
 		"two metadata": func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"},"metadata":{}}`) },
 		"spelled":      func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc","n\u0061me":"xyz"}}`) },
@@ -129,16 +195,16 @@ func TestNamesThatStandElsewhere(t *testing.T) {
 		req := *base
 		req.Objects = map[string]json.RawMessage{}
 		change(&req)
-		if f, ok := newForm(&req); !ok || f.at != (span{}) {
+		if f, ok := New(0).form(&req); !ok || f.values[valueName] != "" {
 			t.Errorf("%s: the name is a value", what)
 		}
 	}
 	policy := *base
 	policy.Objects = map[string]json.RawMessage{"/admissionregistration.k8s.io/validatingadmissionpolicies/p": json.RawMessage(`{}`)}
-	if f, ok := newForm(&policy); !ok || f.values != (values{}) {
+	if f, ok := New(0).form(&policy); !ok || f.values != (values{}) {
 		t.Error("a question with a policy has values")
 	}
-	if f, ok := newForm(base); !ok || string(f.at.of(base.Body)) != "abc" {
+	if f, ok := New(0).form(base); !ok || f.values[valueName] != "abc" {
 		t.Error("the name is no value")
 	}
 }
@@ -194,20 +260,23 @@ func TestOtherValuesDiffer(t *testing.T) {
 		name := rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?`).Draw(r, "name")
 		at := time.Unix(rapid.Int64Range(946_684_800, 3_155_759_999).Draw(r, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(r, "nanoseconds"))
 		req := question(name, rapid.Uint64Range(1, 1_000_000).Draw(r, "version"), at)
-		f, ok := newForm(req)
-		if !ok || f.at == (span{}) && !strings.Contains("kind ConfigMap metadata labels k v name data 0 /api/v1/namespaces/ns/configmaps u ns", name) {
+		m := New(0)
+		f, ok := m.form(req)
+		if !ok || f.values[valueName] == "" && !strings.Contains("kind ConfigMap metadata labels k v name data 0 /api/v1/namespaces/ns/configmaps u ns", name) {
 			r.Fatalf("%q: no form: %+v", name, f)
 		}
+		forms := []*form{f}
 		for n := range 2 {
 			other, g, ok := f.other(req, n)
 			if !ok {
 				continue // there is none
 			}
+			forms = append(forms, g)
 			if len(g.values[valueVersion]) != len(f.values[valueVersion]) {
 				r.Errorf("versions %s and %s", f.values[valueVersion], g.values[valueVersion])
 			}
-			again, ok := newForm(other)
-			if !ok || again.key != f.key && f.at != (span{}) && again.at != (span{}) {
+			again, ok := m.form(other)
+			if !ok || again.key != f.key && f.values[valueName] != "" && again.values[valueName] != "" {
 				r.Errorf("%q is another form than %q", other.Body, req.Body)
 			}
 			for kind, a := range f.values {
@@ -225,6 +294,9 @@ func TestOtherValuesDiffer(t *testing.T) {
 					}
 				}
 			}
+		}
+		if len(forms) == 3 && !apart(forms) {
+			r.Errorf("two values cannot be told apart: %q, %q, %q", f.values, forms[1].values, forms[2].values)
 		}
 	})
 }

@@ -4,49 +4,54 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strings"
-
-	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// nameIn returns where the name of the object is in the body of a question. It is empty if there is none, or if
-// there is any doubt.
-func nameIn(req *rules.Request) span {
-	mediaType, _, _ := strings.Cut(req.ContentType, ";")
-	switch mediaType {
-	case "", "application/json":
-		s := scanner{text: req.Body}
-		s.object(func(key string) bool {
-			if key != "metadata" {
-				return s.value()
-			}
+// inJSON returns where the name of an object is in a body, and the texts of one of its fields, which is an object of
+// texts. There are none if there is any doubt.
+func inJSON(body []byte, field string) (name span, texts []span) {
+	s := scanner{text: body}
+	text := func(to func(span)) bool {
+		s.space()
+		begin := s.at + 1
+		ok := s.string()
+		if ok {
+			to(span{begin, s.at - 1})
+		}
+		return ok
+	}
+	s.object(func(key string) bool {
+		switch {
+		case key == "metadata":
 			return s.object(func(key string) bool {
 				if key != "name" {
 					return s.value()
 				}
-				s.space()
-				begin := s.at + 1
-				ok := s.string() && s.found == span{}
-				s.found = span{begin, s.at - 1}
-				return ok
+				once := name == span{}
+				return text(func(at span) { name = at }) && once
 			})
-		})
-		if s.failed {
-			return span{}
+		case key == field && s.next() == '{':
+			once := texts == nil
+			return s.object(func(string) bool {
+				if s.next() != '"' {
+					return s.value()
+				}
+				return text(func(at span) { texts = append(texts, at) })
+			}) && once
 		}
-		return s.found
-	case "application/vnd.kubernetes.protobuf":
-		return nameInProtobuf(req.Body)
+		return s.value()
+	})
+	if s.failed {
+		return span{}, nil
 	}
-	return span{}
+	return name, texts
 }
 
-// scanner reads JSON as far as is necessary to find a string in it.
+// scanner reads JSON to find the place of a string.
 type scanner struct {
 	text   []byte
 	at     int
-	found  span
 	failed bool
-	seen   int // the objects with the key metadata
+	seen   int // how many objects have had a key metadata
 	depth  int
 }
 
@@ -62,6 +67,15 @@ func (s *scanner) space() {
 	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\n' || s.text[s.at] == '\t' || s.text[s.at] == '\r') {
 		s.at++
 	}
+}
+
+// next returns the next character; 0 if there is none.
+func (s *scanner) next() byte {
+	s.space()
+	if s.at < len(s.text) {
+		return s.text[s.at]
+	}
+	return 0
 }
 
 // is reads a character.
@@ -91,7 +105,7 @@ func (s *scanner) object(field func(key string) bool) bool {
 		}
 		key := string(s.text[begin : s.at-1])
 		if s.depth <= 2 && strings.Contains(key, `\`) {
-			return s.fail() // another spelling of a key
+			return s.fail() // a key in another spelling
 		}
 		if key == "metadata" && s.depth == 1 {
 			if s.seen++; s.seen > 1 {
@@ -171,49 +185,66 @@ func (s *scanner) list() bool {
 	}
 }
 
-// nameInProtobuf finds the name of an object: the field 1 of the field 1, which is the metadata of all kinds, of
-// what the envelope has in its field 2.
-func nameInProtobuf(body []byte) span {
+// inProtobuf does as [inJSON] for an object in protobuf. The name is the field 1 of the field 1, which is the metadata
+// of all kinds, of what the envelope has in its field 2. The texts are the values of a map.
+func inProtobuf(body []byte, field uint64) (name span, texts []span) {
 	const magic = "k8s\x00"
 	if !bytes.HasPrefix(body, []byte(magic)) {
-		return span{}
+		return span{}, nil
 	}
-	at := span{len(magic), len(body)}
-	for _, number := range []uint64{2, 1, 1} {
-		var ok bool
-		if at, ok = message(body, at, number); !ok {
-			return span{}
+	object, ok := one(body, span{len(magic), len(body)}, 2)
+	if !ok {
+		return span{}, nil
+	}
+	metadata, ok := one(body, object, 1)
+	if !ok {
+		return span{}, nil
+	}
+	name, _ = one(body, metadata, 1)
+	if field == 0 {
+		return name, nil
+	}
+	entries, _ := numbered(body, object, field)
+	for _, e := range entries {
+		if text, ok := one(body, e, 2); ok {
+			texts = append(texts, text)
 		}
 	}
-	return at
+	return name, texts
 }
 
-// message returns where the one field of a number and of a length is.
-func message(body []byte, in span, number uint64) (found span, ok bool) {
+// one returns where the one field of a number and of a length is.
+func one(body []byte, in span, number uint64) (found span, ok bool) {
+	all, ok := numbered(body, in, number)
+	if !ok || len(all) != 1 {
+		return span{}, false
+	}
+	return all[0], true
+}
+
+// numbered returns where the fields of a number are, which have lengths. It reports false for what is no message.
+func numbered(body []byte, in span, number uint64) (found []span, ok bool) {
 	for at := in.begin; at < in.end; {
 		tag, n := binary.Uvarint(body[at:in.end])
 		if n <= 0 {
-			return span{}, false
+			return nil, false
 		}
 		at += n
 		size, n := binary.Uvarint(body[at:in.end])
 		if n <= 0 {
-			return span{}, false
+			return nil, false
 		}
 		at += n
 		if tag&7 == 0 {
 			continue // what was read is its number
 		}
 		if tag&7 != 2 || size > uint64(in.end-at) {
-			return span{}, false
+			return nil, false
 		}
 		if tag>>3 == number {
-			if ok {
-				return span{}, false
-			}
-			found, ok = span{at, at + int(size)}, true
+			found = append(found, span{at, at + int(size)})
 		}
 		at += int(size)
 	}
-	return found, ok
+	return found, true
 }

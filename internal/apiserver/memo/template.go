@@ -1,50 +1,70 @@
 package memo
 
 import (
+	"bytes"
 	"net/http"
+	"reflect"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
 // template is an answer with places for values. It never changes.
 type template struct {
-	text  []byte // of the answer, with the values of the question that it was learned from
-	slots []slot
+	answer rules.Answer // to the question that it was learned from
+	parts  []part       // of the answer, that have values
+	has    [fields]bool // the sorts of parts that there are
+	bytes  int
 	// never marks a form whose answers are more than their values.
 	never bool
+}
+
+// part is a text of an answer with the places of values in it.
+type part struct {
+	where where
+	text  []byte
+	slots []slot
 }
 
 // slot is a place of a value.
 type slot struct{ at, kind int }
 
-func (t *template) size() int { return 200 + cap(t.text) + 16*cap(t.slots) }
+func (t *template) size() int { return 400 + t.bytes }
 
-// fits reports whether a question has all values that the answer has places for.
+// fits reports whether a question has a value for each slot.
 func (t *template) fits(f *form) bool {
 	if t.never {
 		return false
 	}
-	for _, s := range t.slots {
-		if f.values[s.kind] == "" {
-			return false
+	for _, p := range t.parts {
+		for _, s := range p.slots {
+			if f.values[s.kind] == "" {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// answer returns the answer to a question that fits.
-func (t *template) answer(f *form) (*rules.Answer, error) {
-	text := make([]byte, len(t.text))
-	copy(text, t.text)
-	for _, s := range t.slots {
-		copy(text[s.at:], f.values[s.kind])
+// fill returns the answer to a question that fits. Its body belongs to the caller; of the rest, what has no values is
+// shared with other answers.
+func (t *template) fill(f *form) *rules.Answer {
+	out := t.answer
+	own(&out, t.has)
+	if !t.has[body] {
+		out.Body = bytes.Clone(out.Body)
 	}
-	out := &rules.Answer{}
-	return out, rules.ParseMessage(text, out)
+	for _, p := range t.parts {
+		text := append(make([]byte, 0, len(p.text)), p.text...)
+		for _, s := range p.slots {
+			copy(text[s.at:], f.values[s.kind])
+		}
+		p.where.set(&out, text)
+	}
+	return &out
 }
 
-// learn makes a template of an answer. It asks the same with other values, twice, and compares. It returns nil if
-// nothing can be said: there are no other values, or no answer.
+// learn returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
+// It returns nil if that is not possible: there are no other values, or ask fails.
 func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template {
 	never := &template{never: true}
 	if answer.Code >= http.StatusInternalServerError {
@@ -54,13 +74,17 @@ func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template
 	if err != nil || len(text) > maxAnswer {
 		return never
 	}
+	out := &template{bytes: 2 * len(text)}
+	if err := rules.ParseMessage(text, &out.answer); err != nil { // a copy
+		return never
+	}
 	if f.values == (values{}) {
-		return &template{text: text}
+		return out
 	}
 	if f.create && answer.Code >= http.StatusBadRequest { // errors are in an order that may depend on the values
 		return never
 	}
-	texts, forms := [][]byte{text}, []*form{f}
+	answers, forms := []*rules.Answer{&out.answer}, []*form{f}
 	for n := range 2 {
 		other, g, ok := f.other(req, n)
 		if !ok {
@@ -70,20 +94,56 @@ func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template
 		if err != nil {
 			return nil
 		}
-		text, err := rules.AppendMessage(nil, answer)
-		if err != nil {
-			return never
-		}
-		texts, forms = append(texts, text), append(forms, g)
+		answers, forms = append(answers, answer), append(forms, g)
 	}
-	slots, ok := compare(texts, forms)
+	if !apart(forms) {
+		return nil
+	}
+	parts, ok := compareAnswers(answers, forms)
 	if !ok {
 		return never
 	}
-	return &template{text: text, slots: slots}
+	out.parts = parts
+	for _, p := range parts {
+		out.has[p.where.field] = true
+	}
+	return out
 }
 
-// compare finds the values in answers to questions of one form. It reports false if the answers differ by more.
+// compareAnswers finds the parts of answers that have values. It reports false if the answers differ by more.
+func compareAnswers(answers []*rules.Answer, forms []*form) (parts []part, ok bool) {
+	places := textsOf(answers[0])
+	rest := make([]rules.Answer, len(answers)) // what is left without these texts
+	for i, a := range answers {
+		if !reflect.DeepEqual(textsOf(a), places) {
+			return nil, false
+		}
+		rest[i] = *a
+		own(&rest[i], all)
+	}
+	for _, w := range places {
+		texts := make([][]byte, len(answers))
+		for i, a := range answers {
+			texts[i] = w.get(a)
+			w.set(&rest[i], nil)
+		}
+		slots, ok := compare(texts, forms)
+		if !ok {
+			return nil, false
+		}
+		if len(slots) > 0 {
+			parts = append(parts, part{w, texts[0], slots})
+		}
+	}
+	for _, r := range rest {
+		if !reflect.DeepEqual(r, rest[0]) {
+			return nil, false
+		}
+	}
+	return parts, true
+}
+
+// compare finds the values in texts of questions of one form. It reports false if the texts differ by more.
 func compare(texts [][]byte, forms []*form) (slots []slot, ok bool) {
 	first := texts[0]
 	for _, text := range texts {
@@ -113,7 +173,7 @@ next:
 	return slots, true
 }
 
-// stands reports whether each answer has its value of a sort at a place.
+// stands reports whether each text has its value of a sort at a place.
 func stands(texts [][]byte, forms []*form, at, kind int) bool {
 	for i, text := range texts {
 		value := forms[i].values[kind]

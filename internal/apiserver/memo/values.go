@@ -9,20 +9,24 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// values are the texts of a question that only show up in its answer. All values of one sort are of one length, so
-// that they can stand for one another in any format.
+// values are the texts of a question that only occur in its answer, by kind. All values of one kind have one length, so
+// one can replace another in any format.
 type values [valueKinds]string
 
-// The sorts of values, the longest first: where two could stand, the first does.
+// The kinds of values, the longest first: at a place that fits two kinds, the first counts.
 const (
 	valueUID    = iota
 	valueTime   // in RFC 3339
-	valueVarint // the time as a number of protobuf
+	valueVarint // the time in seconds as a varint of protobuf
 	valueSuffix
 	valueName
 	valueVersion // and those after it
-	valueKinds   = valueVersion + maxVersions
+	valueText    = valueVersion + maxVersions
+	valueKinds   = valueText + maxTexts
 )
+
+// maxTexts is how many opaque texts of a body are values.
+const maxTexts = 4
 
 // maxVersions is how many versions from that of the state on are values.
 const maxVersions = 4
@@ -33,12 +37,12 @@ const (
 )
 
 // valuesOf returns the values of a question. There are none outside the time that seconds of five bytes can tell.
-func valuesOf(req *rules.Request, name string) (v values, ok bool) {
+func valuesOf(req *rules.Request) (v values, ok bool) {
 	at := time.Unix(0, req.Now).UTC()
 	if at.Year() < 2000 || at.Year() > 2069 {
 		return v, false
 	}
-	v = values{valueUID: req.UID, valueSuffix: req.Suffix, valueName: name}
+	v = values{valueUID: req.UID, valueSuffix: req.Suffix}
 	v.setTime(at)
 	v.setVersions(req.Version)
 	return v, true
@@ -49,7 +53,7 @@ func (v *values) setTime(at time.Time) {
 	v[valueVarint] = string(binary.AppendUvarint(nil, uint64(at.Unix())))
 }
 
-// setVersions sets the versions from n on that have as many digits as n.
+// setVersions sets the values of the versions from n on, as long as they have as many digits as n.
 func (v *values) setVersions(n uint64) {
 	first := strconv.FormatUint(n, 10)
 	for i := range uint64(maxVersions) {
@@ -61,6 +65,21 @@ func (v *values) setVersions(n uint64) {
 
 func (v *values) digits() int { return len(v[valueVersion]) }
 
+// The sorts of values that turn in ways of their own, and [ofContext]: the uids and versions of other objects.
+const (
+	turnUID = iota
+	ofContext
+	turnSuffix
+	turnName
+	turnVersion
+	turnText                       // and those after it
+	turns    = turnText + maxTexts // at most 9, so that no digit comes back to itself
+)
+
+// turn returns how far the characters of a sort turn in a probe. No two sorts turn alike in a probe, and none does in
+// both: values that are one text by chance are two texts then.
+func turn(sort, n int) byte { return byte(1 + (sort+n)%turns) }
+
 // other returns a question of the same form with other values: each character of them that may differ does. There are
 // several, by n. It reports false if there is no such question.
 func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
@@ -69,25 +88,52 @@ func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	turn := func(text string) string { return rotated(text, n) }
 	out := *req
-	out.UID, out.Suffix, out.Now = turn(req.UID), turn(req.Suffix), then.UnixNano()+int64(n)
+	out.UID, out.Suffix, out.Now = rotated(req.UID, turn(turnUID, n)), rotated(req.Suffix, turn(turnSuffix, n)), then.UnixNano()+int64(n)
 	if out.Version, ok = otherVersion(req.Version, n); !ok {
 		return nil, nil, false
 	}
-	out.Body = with(req.Body, f.at, turn(f.values[valueName]))
-	if f.create {
-		out.Objects = changed(req.Objects, turn, func(text string) string { return turnedTime(text, n) })
+	out.Body = bytes.Clone(req.Body)
+	for _, p := range f.places {
+		text := p.of(out.Body)
+		if p.kind == valueName {
+			copy(text, rotated(string(text), turn(turnName, n)))
+		} else {
+			copy(text, turnedText(text, turn(turnText+p.kind-valueText, n)))
+		}
 	}
-	g := &form{key: f.key, at: f.at, create: f.create}
-	g.values, _ = valuesOf(req, turn(f.values[valueName]))
+	if f.create {
+		out.Objects = changed(req.Objects, func(text string) string { return rotated(text, turn(ofContext, n)) }, func(text string) string { return turnedTime(text, n+2) })
+	}
+	g := &form{key: f.key, places: f.places, create: f.create}
 	g.values[valueUID], g.values[valueSuffix] = out.UID, out.Suffix
 	g.values.setTime(then)
 	g.values.setVersions(out.Version)
+	for _, p := range f.places {
+		g.values[p.kind] = string(p.of(out.Body))
+	}
 	return &out, g, true
 }
 
-// otherTime returns a time whose digits all differ, in text as in protobuf. There are two.
+// apart reports whether no value stands where another one does, in all of the questions.
+func apart(forms []*form) bool {
+	for a := range valueKinds {
+		for b := range a {
+			differ := false
+			for _, f := range forms {
+				x, y := f.values[a], f.values[b]
+				least := min(len(x), len(y))
+				differ = differ || least == 0 || x[:least] != y[:least]
+			}
+			if !differ {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// otherTime returns a time whose digits all differ, in text as in protobuf. There are several, by n.
 func otherTime(at time.Time, n int) (time.Time, bool) {
 	digit := func(text byte, of ...int) int { // one of them that is not the digit of a text
 		var left []int
@@ -123,9 +169,9 @@ func otherTime(at time.Time, n int) (time.Time, bool) {
 	return at, false
 }
 
-// otherVersion returns a version of as many digits whose first digit differs, and does for those after it.
+// otherVersion returns a version with as many digits and another first digit. So have the versions after it.
 func otherVersion(version uint64, n int) (uint64, bool) {
-	text := []byte(rotated(strconv.FormatUint(version, 10), n))
+	text := []byte(rotated(strconv.FormatUint(version, 10), turn(turnVersion, n)))
 	if text[0] == '0' {
 		text[0] = '9'
 	}
@@ -142,9 +188,8 @@ func otherVersion(version uint64, n int) (uint64, bool) {
 	return out, true
 }
 
-// rotated returns a text of the same shape in which each letter and digit is another one. It does so in several
-// ways, by n.
-func rotated(text string, n int) string {
+// rotated returns a text of the same shape in which each letter and digit is another one, so many further on.
+func rotated(text string, by byte) string {
 	out := []byte(text)
 	uid := len(text) == uidLength
 	for i, c := range out {
@@ -152,22 +197,20 @@ func rotated(text string, n int) string {
 		case uid && i == 14: // the version of a uuid
 		case uid && i == 19 && c >= '8' && c <= 'b': // its variant
 			const variants = "89ab"
-			out[i] = variants[(bytes.IndexByte([]byte(variants), c)+1+n)%4]
-		case uid && c >= '0' && c <= '9':
-			out[i] = '0' + (c-'0'+3+byte(n))%10
+			out[i] = variants[(bytes.IndexByte([]byte(variants), c)+int(by))%4]
 		case uid && c >= 'a' && c <= 'f':
-			out[i] = 'a' + (c-'a'+2+byte(n))%6
+			out[i] = 'a' + (c-'a'+by)%6
 		case c >= '0' && c <= '9':
-			out[i] = '0' + (c-'0'+5+byte(n))%10
+			out[i] = '0' + (c-'0'+by)%10
 		case c >= 'a' && c <= 'z':
-			out[i] = 'a' + (c-'a'+13+byte(n))%26
+			out[i] = 'a' + (c-'a'+by)%26
 		}
 	}
 	return string(out)
 }
 
 // rotates reports whether a text is a name of small letters, digits, dashes and dots, and no uid.
-func rotates(name string) bool {
+func rotates(name []byte) bool {
 	for i := range len(name) {
 		if c := name[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && (i == 0 || c != '-' && c != '.') {
 			return false
@@ -176,8 +219,8 @@ func rotates(name string) bool {
 	return len(name) > 0 && len(name) != uidLength
 }
 
-// shape is what all texts of one shape have in common: their length, their dashes and dots, and whether they begin
-// with a digit.
+// shape returns the text that stands for all names with its length, its dashes and dots, and a digit or a letter at the
+// beginning.
 func shape(text string) string {
 	out := []byte(text)
 	for i, c := range out {
@@ -191,8 +234,8 @@ func shape(text string) string {
 	return string(out)
 }
 
-// marked returns an object of a built-in kind with its uid, its version and the times of its history changed. The
-// fields of its metadata come before its labels, and its status is the last of it.
+// marked returns an object in which uid, version, creation time, and the times of managed fields and conditions are
+// changed. It relies on the order of stored JSON: the metadata comes before the spec, and the status is last.
 func marked(text []byte, change, changeTime func(string) string) []byte {
 	out := bytes.Clone(text)
 	spec, status := len(out), max(0, bytes.LastIndex(out, []byte(`"status":{`)))
@@ -233,7 +276,7 @@ func isTime(text string) bool {
 	return err == nil && len(text) == len("2006-01-02T15:04:05Z")
 }
 
-// turnedTime returns another time; the same one if there is none.
+// turnedTime returns another time, chosen by n; the same one if there is no other.
 func turnedTime(text string, n int) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package pki makes the keys and certificates of an API server in memory. All of them come from a seed: there is
-// no randomness and no clock, and what is made once for a seed serves all servers of it.
+// Package pki makes the keys and certificates of an API server in memory. It derives them from a seed, without
+// randomness or a clock. Servers with equal seeds share them.
 //
-// Whoever knows the seed knows the keys. They are for servers of tests, on loopback, and are no secrets.
+// Anybody who knows the seed can compute the keys. They are no secrets: use them for tests on loopback only.
 package pki
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Certificates are valid for as long as any clock may show, that of testing/synctest included.
+// Certificates are valid at any time that a clock may show, that of testing/synctest included.
 var (
 	notBefore = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -84,7 +84,7 @@ func newAuthority(seed string) (*Authority, error) {
 	return a, err
 }
 
-// issue makes a certificate for a new key, which is that of a name.
+// issue makes a certificate for the key that is derived from a name.
 func (a *Authority) issue(template *x509.Certificate, name string) (der []byte, key *ecdsa.PrivateKey, err error) {
 	if key, err = keyOf(a.seed + " " + name); err != nil {
 		return nil, nil, err
@@ -111,11 +111,11 @@ func keyOf(text string) (key *ecdsa.PrivateKey, err error) {
 	return nil, err
 }
 
-// CA returns the certificate that clients trust, in PEM. The caller must not change it.
+// CA returns the certificate of the authority, which clients trust, as PEM. The caller must not change it.
 func (a *Authority) CA() []byte { return a.pem }
 
-// Server returns the configuration of a server that takes client certificates of the authority, and clients
-// without one.
+// Server returns the TLS configuration of a server. It verifies client certificates by the authority, and does not
+// require one. The caller owns it.
 func (a *Authority) Server() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.ca)
@@ -125,7 +125,8 @@ func (a *Authority) Server() *tls.Config {
 	}
 }
 
-// User returns a client certificate of a user with groups, and its key, in PEM.
+// User returns a client certificate for a user with groups, and its key, both as PEM. Equal arguments give equal
+// bytes.
 func (a *Authority) User(user string, groups []string) (cert, key []byte, err error) {
 	der, private, err := a.issue(&x509.Certificate{
 		Subject: pkix.Name{CommonName: user, Organization: groups}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

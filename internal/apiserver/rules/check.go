@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// ErrProtocol says that a program is no rules program, or one of another version.
+// ErrProtocol is the error of [Client.Check] for a program that is no rules program, or one of another version.
 var ErrProtocol = errors.New("it does not speak the protocol of this version: build it from the same version of Flyball")
 
-// checkBound is how long a program may take to say which protocol it speaks.
+// checkBound bounds the time until the answer of [Client.Check].
 const checkBound = 30 * time.Second
 
-// Check starts the program, and asks it for its protocol. For a program that somebody else has built.
+// Check starts the program and compares its protocol with [Protocol]. It is for programs that were built elsewhere.
 func (c *Client) Check() error {
 	p, err := c.running()
 	if err != nil {
 		return err
 	}
-	// What is no rules program may never answer. The timer ends it.
+	// Another program may never answer. The timer kills it.
 	late := time.AfterFunc(checkBound, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	switch answer, err := p.do(&Request{Method: methodProtocol}); {

@@ -6,8 +6,8 @@
 //	          ◀── frame ◀── stdout │ rules program │   one goroutine of the client reads answers
 //	                               └───────────────┘
 //
-// A program that ends is started again. What it was asked is asked once more, each request of a program of its
-// own: one that ends every program does not take others with it. Its error has the last lines of the program.
+// A program that ends is started again. Each request that it has not answered is then asked once more, of a program of
+// its own: a request that crashes every program takes no other with it. Its error has the last lines of the log.
 package rules
 
 import (
@@ -21,7 +21,7 @@ import (
 	"sync"
 )
 
-// keptLog is how much of the program's log an error may have.
+// keptLog bounds the bytes of the program's log in an error.
 const keptLog = 4096
 
 // errClosed is the error of requests after Close.
@@ -35,13 +35,14 @@ type Client struct {
 	run    *process
 	closed bool
 
-	alone sync.Mutex // held while a request has a program of its own
+	alone sync.Mutex // held while doAlone runs a program
 }
 
-// New returns a client of the program in a file. The first request starts it.
+// New returns a client of the rules program in the file binary. The first request starts the program.
 func New(binary string) *Client { return &Client{binary: binary} }
 
-// Do asks for one answer. Requests are answered at the same time.
+// Do returns the answer to a request. Concurrent requests are answered concurrently. It blocks until the program
+// answers, or has ended twice.
 func (c *Client) Do(req *Request) (*Answer, error) {
 	p, err := c.running()
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Client) Do(req *Request) (*Answer, error) {
 	return c.doAlone(req)
 }
 
-// doAlone asks a program of its own, one request at a time.
+// doAlone asks a program that is started for this request. One request at a time does so.
 func (c *Client) doAlone(req *Request) (*Answer, error) {
 	c.alone.Lock()
 	defer c.alone.Unlock()
@@ -77,7 +78,7 @@ func (c *Client) doAlone(req *Request) (*Answer, error) {
 	return answer, nil
 }
 
-// running returns the process, and starts one if there is none.
+// running returns the shared process, and starts it if it does not run.
 func (c *Client) running() (*process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +103,7 @@ func (c *Client) start() (*process, error) {
 	return p, nil
 }
 
-// forget lets the next request start another process.
+// forget drops a process that has ended, so that the next request starts another one.
 func (c *Client) forget(p *process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +112,7 @@ func (c *Client) forget(p *process) {
 	}
 }
 
-// PID returns the id of the process; 0 if none runs.
+// PID returns the id of the shared process; 0 if none runs.
 func (c *Client) PID() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +131,7 @@ func (c *Client) Close() {
 	if p != nil {
 		p.close()
 	}
-	c.alone.Lock() // a program of one request ends, too
+	c.alone.Lock() // wait for doAlone
 	defer c.alone.Unlock()
 }
 
@@ -168,7 +169,7 @@ func start(binary string) (*process, error) {
 		err := p.read(bufio.NewReaderSize(stdout, 1<<16))
 		p.stdin.Close()
 		if !errors.Is(err, io.EOF) {
-			_ = p.cmd.Process.Kill() // what it writes cannot be read
+			_ = p.cmd.Process.Kill() // its output is not of this protocol
 		}
 		if end := p.cmd.Wait(); end != nil && errors.Is(err, io.EOF) {
 			err = end
@@ -178,7 +179,7 @@ func start(binary string) (*process, error) {
 	return p, nil
 }
 
-// read hands answers to those who wait, until the program ends.
+// read passes each answer to its waiting request, until the program ends.
 func (p *process) read(r io.Reader) error {
 	for {
 		answer := &Answer{}
@@ -214,7 +215,7 @@ func (p *process) do(req *Request) (*Answer, error) {
 	err := WriteFrame(p.stdin, id, req)
 	p.writing.Unlock()
 	if err != nil {
-		p.stdin.Close() // a frame that is cut in the middle spoils those behind it
+		p.stdin.Close() // the program cannot read the frames after one that is cut
 	}
 	select {
 	case answer := <-ch:

@@ -7,167 +7,173 @@ import (
 	"io"
 )
 
-// A frame is its length, the number of the request, and a message. Both numbers are big-endian. A message is the
-// fields of its struct, in order: see [AppendMessage].
+// A frame is a length of 4 bytes, a request number of 8 bytes, and a message. Both numbers are big-endian. The length
+// counts what follows it. [AppendMessage] says what a message is.
 const (
 	frameHeader = 4 + 8
 	maxFrame    = 1 << 30
 )
 
-// Request is one request and all that its answer may depend on.
+// Request is one request to the API, and everything else on which its answer depends.
 type Request struct {
 	Method      string
 	URL         string // path and query
-	ContentType string `json:",omitempty"`
-	Accept      string `json:",omitempty"`
-	UserAgent   string `json:",omitempty"`
+	ContentType string
+	Accept      string
+	UserAgent   string
 	User        string
-	Groups      []string `json:",omitempty"`
-	Body        []byte   `json:",omitempty"`
+	Groups      []string
+	Body        []byte
 
-	// UserUID and Extra are what else is known of the user.
-	UserUID string              `json:",omitempty"`
-	Extra   map[string][]string `json:",omitempty"`
-	// Impersonate are the headers of impersonation. A request that has them is not made: its answer says
-	// who it is made as, or why not.
-	Impersonate map[string][]string `json:",omitempty"`
-	// Bootstrap asks for the roles and bindings that every cluster has, in place of a request.
-	Bootstrap bool `json:",omitempty"`
+	// UserUID and Extra are the uid and the extra fields of the user.
+	UserUID string
+	Extra   map[string][]string
+	// Impersonate has the impersonation headers. A request with them is not made: its answer has the user that it
+	// is to be made as, or the error.
+	Impersonate map[string][]string
+	// Bootstrap asks for the writes of the roles and bindings of a new cluster, in place of a request.
+	Bootstrap bool
 	// RBAC is whether users may do only what their roles allow.
-	RBAC bool `json:",omitempty"`
-	// Seed decides on the key that signs tokens.
-	Seed string `json:",omitempty"`
+	RBAC bool
+	// Seed is the text from which the key that signs tokens is derived.
+	Seed string
 
 	// Now is the time of the request in nanoseconds since 1970.
-	Now int64 `json:",omitempty"`
-	// UID is the uid of an object that the request creates, and Suffix what a generated name ends with.
-	UID    string `json:",omitempty"`
-	Suffix string `json:",omitempty"`
-	// Version is the version of the state. The first write has the next one.
-	Version uint64 `json:",omitempty"`
-	// Objects are those that the request may see, by key, as JSON in the version of their storage.
-	// A key that was looked up and has no object is there with null.
-	Objects map[string]json.RawMessage `json:",omitempty"`
-	// Collection is what a list gives; nil if that is not known yet.
-	Collection *Collection `json:",omitempty"`
-	// Bookmark asks for a bookmark of the kind, in place of the object that the path names.
-	Bookmark *Bookmark `json:",omitempty"`
-	// Responses are those of webhooks, as far as they are known.
-	Responses []Response `json:",omitempty"`
-	// Controllers is whether controllers run beside the server. Admission relies on them.
-	Controllers bool `json:",omitempty"`
+	Now int64
+	// UID is the uid of a new object, and Suffix the end of its name if that is generated.
+	UID    string
+	Suffix string
+	// Version is the version of the state. The writes of the answer have the versions after it.
+	Version uint64
+	// Objects has the objects that the request may see, by key, as stored JSON. A key without an object has null. A key
+	// that ends with a slash says that all objects under it are here.
+	Objects map[string]json.RawMessage
+	// Collection is the content of a list; nil if its options are not known yet. See [Answer.List].
+	Collection *Collection
+	// Fields asks for the fields of the items of the collection, in the version of the request. See [Answer.Fields].
+	Fields bool
+	// Bookmark asks for a bookmark of the kind, in place of the object at the path.
+	Bookmark *Bookmark
+	// Responses has the responses of webhooks that are known. See [Answer.Calls].
+	Responses []Response
+	// Controllers says that controllers run beside the server. Admission then expects what they create.
+	Controllers bool
 }
 
-// Bookmark is an event of a watch that tells how far it is. Its version is that of the request.
+// Bookmark is a watch event with a version and no object. The version is that of the request.
 type Bookmark struct {
-	// Initial is whether it ends the initial events.
-	Initial bool `json:",omitempty"`
+	// Initial says that the bookmark ends the initial events.
+	Initial bool
 }
 
 // Call is a call of a webhook: an HTTP POST of JSON.
 type Call struct {
-	// Key names the call. It depends on nothing but where the call goes and what it says.
+	// Key is a hash of the other fields. Equal calls have equal keys.
 	Key string
 	URL string
-	// Addresses are what the URL's host means, in the order of their use. Empty means the host itself.
-	Addresses []string `json:",omitempty"`
-	// CABundle has the certificates, in PEM, that the webhook's must come from. Empty means those of the system.
-	CABundle []byte `json:",omitempty"`
+	// Addresses has the addresses to connect to, ready endpoints first. Empty means the URL's host.
+	Addresses []string
+	// CABundle has the certificates that may sign the webhook's, as PEM. Empty means those of the system.
+	CABundle []byte
 	// Timeout is in nanoseconds.
 	Timeout int64
 	Body    []byte
 }
 
-// Response is the response of a webhook.
+// Response is the response of a webhook to a [Call].
 type Response struct {
 	Key         string // of the call
-	Code        int    `json:",omitempty"`
-	ContentType string `json:",omitempty"`
-	Body        []byte `json:",omitempty"`
-	// Err says why there is no response, or why the body ends within itself.
-	Err string `json:",omitempty"`
+	Code        int
+	ContentType string
+	Body        []byte
+	// Err is the error of the call. With a Code it is an error while the body was read.
+	Err string
 }
 
-// Collection is the result of a list.
+// Collection is the content of a list: stored objects, and the fields of the list's metadata.
 type Collection struct {
 	Items     []json.RawMessage
-	Continue  string `json:",omitempty"`
-	Remaining *int64 `json:",omitempty"`
+	Continue  string
+	Remaining *int64
 }
 
-// Answer is what comes of a request.
+// Answer is the answer to a [Request]: a response to the client, and the writes that it makes.
 type Answer struct {
 	Code        int
-	ContentType string   `json:",omitempty"`
-	Warnings    []string `json:",omitempty"`
-	RetryAfter  string   `json:",omitempty"`
-	// Header has the other headers, where they are not those of every answer.
-	Header map[string]string `json:",omitempty"`
-	Body   []byte            `json:",omitempty"`
-	// Writes are the changes, in order. Each has a version of its own.
-	Writes []Write `json:",omitempty"`
-	// Missing are keys that were looked up and are not in Objects. If there are such objects, the
-	// answer is void, and the request is made again with them.
-	Missing []string `json:",omitempty"`
-	// List is what a list or a watch asks for. The body of such an answer is void unless the request
-	// has a Collection.
-	List *List `json:",omitempty"`
-	// User is who a request with Impersonate is made as; nil if that is not allowed.
-	User *User `json:",omitempty"`
-	// Calls are those of webhooks whose responses the request lacks. The answer is void: the calls are made,
-	// and the request is made again with the responses.
-	Calls []Call `json:",omitempty"`
+	ContentType string
+	Warnings    []string
+	RetryAfter  string
+	// Header has the headers that are no other field and that not every answer has.
+	Header map[string]string
+	Body   []byte
+	// Writes are the changes of the state, in order. Each has a version of its own.
+	Writes []Write
+	// Missing has the keys that were looked up and are not in Request.Objects. If the state has objects with these
+	// keys, the answer is void: make the request again with them.
+	Missing []string
+	// List has the options of a list or a watch; nil for other requests. The body is void unless the request has a
+	// Collection.
+	List *List
+	// Fields has the fields that field selectors can name, for each item of the collection; nil unless the request
+	// asks for them.
+	Fields []map[string]string
+	// User is the impersonated user; nil if the request has no Impersonate, or may not impersonate.
+	User *User
+	// Calls has the calls of webhooks whose responses the request lacks. If there are any, the answer is void: make
+	// the calls, and then the request again with the responses.
+	Calls []Call
 }
 
-// User is who makes a request.
+// User is the user of a request.
 type User struct {
 	Name   string
-	UID    string              `json:",omitempty"`
-	Groups []string            `json:",omitempty"`
-	Extra  map[string][]string `json:",omitempty"`
+	UID    string
+	Groups []string
+	Extra  map[string][]string
 }
 
 // Write is one change of the state.
 type Write struct {
 	Key     string
-	Delete  bool   `json:",omitempty"`
+	Delete  bool
 	Version uint64 // of the state after the change
-	// Object is the new state. Of a deleted object it is the last one, with the version of its deletion.
+	// Object is the new state as stored JSON. For a delete it is the last state, with the version of the deletion.
 	Object json.RawMessage
-	// Shown is what clients see in place of Object, if that differs: defaults that are set on reading.
-	Shown  json.RawMessage   `json:",omitempty"`
-	Labels map[string]string `json:",omitempty"`
-	// Fields are what field selectors can ask for.
-	Fields map[string]string `json:",omitempty"`
+	// Shown is the state as clients see it; nil if that equals Object. It differs by defaults that are set on reading.
+	Shown  json.RawMessage
+	Labels map[string]string
+	// Fields has the fields that field selectors can ask for.
+	Fields map[string]string
 }
 
-// List is what a list or watch asks for, once its options are valid.
+// List has the options of a list or watch, after validation.
 type List struct {
-	// Kind and APIVersion are those of the items in the version of the request, ListKind that of the list.
+	// Kind and APIVersion are those of an item in the version of the request. ListKind is the kind of the list.
 	Kind       string
 	ListKind   string
 	APIVersion string
-	// Whole is whether the items of a list have their kind and apiVersion, as those of custom resources do.
-	Whole bool `json:",omitempty"`
+	// Whole says that items have their kind and apiVersion in a list, as custom resources do.
+	Whole bool
 
-	// Namespaced is whether objects of the kind are in namespaces.
-	Namespaced bool `json:",omitempty"`
+	// Namespaced says that objects of the kind are in namespaces.
+	Namespaced bool
 
 	Prefix    string // of the keys, or the key itself
-	Single    bool   `json:",omitempty"` // Prefix is a key
-	Watch     bool   `json:",omitempty"`
-	Labels    string `json:",omitempty"`
-	Fields    string `json:",omitempty"`
-	Limit     int64  `json:",omitempty"`
-	Continue  string `json:",omitempty"`
-	Version   string `json:",omitempty"`
-	Match     string `json:",omitempty"`
-	Bookmarks bool   `json:",omitempty"`
-	// Initial is sendInitialEvents.
-	Initial *bool `json:",omitempty"`
+	Single    bool   // Prefix is a key
+	Watch     bool
+	Labels    string
+	Fields    string
+	Limit     int64
+	Continue  string
+	Version   string
+	Match     string
+	Bookmarks bool
+	// Initial is the option sendInitialEvents.
+	Initial *bool
 }
 
-// WriteFrame writes one message.
+// WriteFrame writes one message with the number of its request, by one call of Write. message is a pointer to a
+// struct.
 func WriteFrame(w io.Writer, id uint64, message any) error {
 	frame := make([]byte, frameHeader, 4096)
 	binary.BigEndian.PutUint64(frame[4:], id)
@@ -180,7 +186,8 @@ func WriteFrame(w io.Writer, id uint64, message any) error {
 	return err
 }
 
-// ReadFrame reads one message. The error is io.EOF if the stream ends before it.
+// ReadFrame reads one message and the number of its request. The error is io.EOF if the stream ends before the frame,
+// and io.ErrUnexpectedEOF if it ends within.
 func ReadFrame(r io.Reader, message any) (id uint64, err error) {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

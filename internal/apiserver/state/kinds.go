@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// kinds are the kinds that a state serves, with the paths of their objects.
+// kinds has the kinds that a state serves, and the paths of their objects.
 type kinds struct {
 	err   error
 	known map[schema.GroupKind]resource
@@ -25,7 +25,7 @@ type resource struct {
 	namespaced bool
 }
 
-// discovered is a document of aggregated discovery, as far as it is needed.
+// discovered has the fields that are read of a document of aggregated discovery.
 type discovered struct {
 	Items []struct {
 		Metadata struct{ Name string }
@@ -40,7 +40,7 @@ type discovered struct {
 	}
 }
 
-// readKinds asks for discovery. An error comes with the first path that is asked for.
+// readKinds returns the kinds by discovery. An error of discovery is returned by path.
 func readKinds(v core.View, now time.Time) *kinds {
 	k := &kinds{known: map[schema.GroupKind]resource{}}
 	for _, root := range []string{"/api", "/apis"} {

@@ -16,15 +16,15 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// maxProblems is how many objects an error names.
+// maxProblems bounds the objects that an error names.
 const maxProblems = 10
 
-// loading takes objects into a state. Several are asked for at a time. Its methods are for one goroutine.
+// loading adds objects to a state. It asks rules for several at a time. Its methods are for one goroutine.
 type loading struct {
 	state *core.State
 	now   time.Time
 
-	kinds   *kinds // nil until the definitions are there
+	kinds   *kinds // nil until all definitions are added
 	view    core.View
 	defined bool // no more definitions may come
 
@@ -37,7 +37,7 @@ type loading struct {
 	problems []problem
 }
 
-// problem is what is wrong with an object.
+// problem is the error about one object.
 type problem struct {
 	number int
 	err    error
@@ -47,7 +47,7 @@ func newLoading(s *core.State, now time.Time) *loading {
 	return &loading{state: s, now: now, slots: make(chan struct{}, 4*runtime.GOMAXPROCS(0)), numbers: map[string]int{}}
 }
 
-// identity is what is looked at of an object before the rules read it.
+// identity has the fields that are read of an object before rules read it.
 type identity struct {
 	metav1.TypeMeta
 	Metadata struct{ Name, Namespace, UID, ResourceVersion string }
@@ -69,8 +69,8 @@ var (
 
 const definition = "CustomResourceDefinition"
 
-// add takes an object in. name says where it is; version is the highest that it may have. read returns its
-// JSON, and whether that is the stored text.
+// add adds an object. name says in errors where it is; version bounds its version. read returns its JSON, and whether
+// that is the stored text, byte for byte.
 func (l *loading) add(number int, name string, version uint64, read func() (object []byte, exact bool, err error)) {
 	work := func() error {
 		object, exact, err := read()
@@ -94,7 +94,7 @@ func (l *loading) add(number int, name string, version uint64, read func() (obje
 		}
 	}
 	if !l.defined {
-		// Definitions come first, one after the other: what follows needs them.
+		// Definitions are added one after the other, before the objects that need them.
 		run()
 		return
 	}
@@ -105,7 +105,7 @@ func (l *loading) add(number int, name string, version uint64, read func() (obje
 	})
 }
 
-// take asks the rules about an object, and keeps it.
+// take reads an object by rules, and keeps it.
 func (l *loading) take(number int, id identity, version uint64, object []byte, exact bool) error {
 	switch {
 	case id.Kind == "" || id.APIVersion == "" || id.Metadata.Name == "":
@@ -148,7 +148,7 @@ func (l *loading) path(id identity) (string, error) {
 	return l.kinds.path(id)
 }
 
-// define takes in the definitions that have come. From then on their kinds are known.
+// define adds the definitions so far to the state, and learns the kinds that it then serves.
 func (l *loading) define() {
 	l.state.Fill(l.objects...)
 	l.objects = nil
@@ -166,7 +166,7 @@ func (l *loading) failed() bool {
 
 func (l *loading) wait() { l.wg.Wait() }
 
-// end waits for all objects, and fills the state.
+// end waits for all objects and adds them to the state. The error names those with problems.
 func (l *loading) end() error {
 	l.wait()
 	if len(l.problems) > 0 {

@@ -11,8 +11,8 @@ import (
 
 var errNoObject = errors.New("it is no object of YAML")
 
-// parse returns a document of YAML as JSON. exact says that the document has the form of [appendYAML]; the
-// JSON is then the one that it was made of.
+// parse returns a document of YAML as JSON. exact says that the document has the form of [appendYAML]: the JSON is then
+// the one that was given to it, byte for byte.
 func parse(doc []byte) (object []byte, exact bool, err error) {
 	p := parser{in: doc, out: make([]byte, 0, len(doc))}
 	if p.document() {
@@ -25,8 +25,8 @@ func parse(doc []byte) (object []byte, exact bool, err error) {
 	return object, false, err
 }
 
-// parser reads the form of YAML that [appendYAML] writes, and no other. Its methods return false at the first
-// thing that is not of that form; package yaml reads such a document, in ten times as long.
+// parser reads only the form of YAML that [appendYAML] writes. Its methods return false for any other: package yaml then
+// reads the document, which takes ten times as long.
 type parser struct {
 	in  []byte
 	out []byte
@@ -53,8 +53,7 @@ func (p *parser) line() (indent int, text []byte) {
 
 func (p *parser) next() { p.in = p.in[bytes.IndexByte(p.in, '\n')+1:] }
 
-// members reads the members of an object. The text of the first one is given if the line begins with other
-// things.
+// members reads the members of an object. text is the first one if it does not begin its line, as in an array.
 func (p *parser) members(indent int, text []byte) bool {
 	p.out = append(p.out, '{')
 	for first := true; ; first = false {
@@ -171,7 +170,7 @@ func stringEnd(text []byte) int {
 	return -1
 }
 
-// scalar reads what comes after a name or a dash at an indent. The line has been read.
+// scalar reads the scalar after a name or a dash, whose line has the indent. text is the rest of the line.
 func (p *parser) scalar(text []byte, indent int) bool {
 	switch string(text) {
 	case "{}", "[]":

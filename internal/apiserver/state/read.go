@@ -16,8 +16,8 @@ import (
 // maxDocument bounds one document. An object of a real server has 1.5 MB at the most.
 const maxDocument = 16 << 20
 
-// Read fills an empty state with what [Write] has written. After an error the state is void. Errors about an
-// object name it by its document, from 1 on; the header is document 1.
+// Read adds the objects of a file of [Write] to an empty state. After an error the state is void. Errors name the
+// document of an object by its number; the header is document 1.
 func Read(r io.Reader, into *core.State, now time.Time) error {
 	d := &documents{in: bufio.NewReaderSize(r, 1<<16)}
 	h, err := d.header()
@@ -84,7 +84,7 @@ func (d *documents) next() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// one returns what there is until the next line that begins with three dashes.
+// one returns the text before the next line that begins with three dashes.
 func (d *documents) one() ([]byte, error) {
 	var doc []byte
 	for {
@@ -114,7 +114,7 @@ func (d *documents) one() ([]byte, error) {
 	}
 }
 
-// blank reports whether a document has nothing but comments.
+// blank reports whether a document has only comments and empty lines.
 func blank(doc []byte) bool {
 	for line := range bytes.Lines(doc) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {

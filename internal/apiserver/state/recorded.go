@@ -12,11 +12,11 @@ import (
 	"github.com/flyball-io/flyball/internal/recording"
 )
 
-// IsRecording reports whether a file that begins with these bytes may be a recording: it is zipped.
+// IsRecording reports whether a file that begins with these two bytes or more may be a recording: one is compressed.
 func IsRecording(begin []byte) bool { return bytes.HasPrefix(begin, []byte{0x1f, 0x8b}) }
 
-// Record adds the objects of a recorded cluster to a state, in the place of those that have the same keys.
-// Kinds that the state does not serve are left out, and report is told of each.
+// Record adds the objects of a recorded cluster to a state. They replace those with the same keys. It leaves out kinds
+// that the state does not serve, and calls report with a line for each.
 func Record(in io.ReadSeeker, into *core.State, now time.Time, report func(line string)) error {
 	l := newLoading(into, now)
 	if err := l.recorded(in, true, report); err != nil {
@@ -35,7 +35,7 @@ func Record(in io.ReadSeeker, into *core.State, now time.Time, report func(line 
 	return l.end()
 }
 
-// recorded adds the definitions of a recording, or all other objects.
+// recorded adds either the definitions of a recording or all other objects.
 func (l *loading) recorded(in io.Reader, definitions bool, report func(string)) error {
 	r, err := recording.NewReader(in)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package state is the file of a state: the objects of a server as a stream of YAML documents, which people can
-// read, compare and edit. The first document says what the file is:
+// Package state writes and reads the file of a state: the objects of a server as a stream of YAML documents, which
+// people can read, compare and edit. The first document is about the file:
 //
 //	format: flyball-state-1
 //	end: true               # the last line of the file is "..."; without it the file was cut
 //	kubernetes: v1.36.3
 //	version: 4711           # the resourceVersion of the state
-//	created:                # how many objects were created, by collection: names and uids come of it
+//	created:                # how many objects were created, by collection; uids and names depend on it
 //	  /core/pods/default/: 3
 //	---
 //	apiVersion: v1
@@ -13,7 +13,7 @@
 //	…
 //
 // Each other document is one object as it is stored, with its uid, its version, its times and its managed fields.
-// Definitions of custom resources come first. [Write] and [Read] hold a few objects at a time.
+// Definitions of custom resources come first. [Write] and [Read] have only a few objects in memory as text at a time.
 //
 // [Record] reads a recorded cluster, a file of package recording.
 package state
@@ -32,7 +32,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// format is the first line of a file. Another format has another number.
+// format is the value of the first line of a file. A change of the format changes the number.
 const format = "flyball-state-1"
 
 // end is the last line of a file. It ends a document, so objects may be added behind it.
@@ -51,7 +51,7 @@ const about = `# The state of an API server in memory: "flyball apiserver --stat
 # This document is about the file. Each other one is an object as it is stored.
 `
 
-// Write writes a state.
+// Write writes a snapshot.
 func Write(w io.Writer, snap *core.Snapshot) error {
 	kubernetes, err := version(snap.View())
 	if err != nil {
@@ -79,7 +79,7 @@ func Write(w io.Writer, snap *core.Snapshot) error {
 	return out.Flush()
 }
 
-// version returns the version of Kubernetes that the rules of a state are of.
+// version returns the version of Kubernetes of the rules, such as v1.36.3.
 func version(v core.View) (string, error) {
 	a := v.Read(time.Unix(0, 0), core.Request{Method: http.MethodGet, URL: "/version", Accept: "application/json", User: core.Administrator.Name, Groups: core.Administrator.Groups})
 	var info struct{ GitVersion string }
@@ -89,7 +89,7 @@ func version(v core.View) (string, error) {
 	return info.GitVersion, nil
 }
 
-// minor returns the first two numbers of a version.
+// minor returns a version without its patch number.
 func minor(version string) string {
 	parts := strings.Split(version, ".")
 	return strings.Join(parts[:min(2, len(parts))], ".")

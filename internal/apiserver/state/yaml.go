@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// appendYAML appends a JSON object as a document of YAML. Members keep their order.
-// [parse] gives the same JSON back, byte for byte, if that has no spaces between its tokens.
+// appendYAML appends a JSON object as a document of YAML. Members keep their order. [parse] returns the same JSON, byte
+// for byte, if that has no spaces between its tokens.
 func appendYAML(dst, object []byte) ([]byte, error) {
 	w := yamlWriter{dst, jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	if w.json.PeekKind() != '{' {
@@ -38,7 +38,7 @@ func (w *yamlWriter) indent(n int) {
 	}
 }
 
-// members writes the members of an object that was opened. The first one goes on with the line if inline is set.
+// members writes the members of an object whose brace was read. If inline is set, the first one continues the line.
 func (w *yamlWriter) members(indent int, inline bool) error {
 	for w.json.PeekKind() != '}' {
 		name, err := w.json.ReadValue()
@@ -59,7 +59,7 @@ func (w *yamlWriter) members(indent int, inline bool) error {
 	return err
 }
 
-// items writes the items of an array that was opened.
+// items writes the items of an array whose bracket was read. If inline is set, the first one continues the line.
 func (w *yamlWriter) items(indent int, inline bool) error {
 	for w.json.PeekKind() != ']' {
 		if !inline {
@@ -99,7 +99,8 @@ func (w *yamlWriter) items(indent int, inline bool) error {
 	return err
 }
 
-// empty writes an object or array that was opened, if nothing is in it. The caller reads its end.
+// empty writes an empty object or array whose beginning was read, and reports true. The caller reads its end. Otherwise
+// it writes nothing.
 func (w *yamlWriter) empty(open jsontext.Kind) bool {
 	switch {
 	case open == '{' && w.json.PeekKind() == '}':
@@ -112,7 +113,7 @@ func (w *yamlWriter) empty(open jsontext.Kind) bool {
 	return false
 }
 
-// value writes the value of a member whose name is at an indent. Items of an array begin at theirs.
+// value writes the value of a member whose name has an indent. Items of an array have the indent items.
 func (w *yamlWriter) value(indent, items int) error {
 	open := w.json.PeekKind()
 	if open != '{' && open != '[' {
@@ -132,7 +133,7 @@ func (w *yamlWriter) value(indent, items int) error {
 	return w.items(items, false)
 }
 
-// scalar writes a text, a number, a truth value or null. The lines of a long text have the indent.
+// scalar writes a string, a number, a boolean or null. Each line of a string of several lines has the indent.
 func (w *yamlWriter) scalar(indent int) error {
 	raw, err := w.json.ReadValue()
 	if err != nil {
@@ -160,7 +161,8 @@ func (w *yamlWriter) scalar(indent int) error {
 	return nil
 }
 
-// block returns the text of a JSON string that has several lines, if a block of YAML can hold it as it is.
+// block returns the text of a JSON string of several lines. It reports false if a YAML block cannot hold the text
+// unchanged.
 func block(raw []byte) (string, bool) {
 	if raw[0] != '"' || !bytes.Contains(raw, []byte(`\n`)) {
 		return "", false
@@ -181,10 +183,10 @@ func printable(c rune) bool {
 	return c != utf8.RuneError && c != '\ufeff' && c != '\u2028' && c != '\u2029' && (c == ' ' || unicode.IsPrint(c))
 }
 
-// notYAML matches the escapes of JSON that are none of YAML: slashes, and halves of a pair.
+// notYAML matches the escapes of JSON that YAML does not have: of slashes and of surrogates.
 var notYAML = regexp.MustCompile(`\\/|\\u[dD][89abAB]`)
 
-// inLine returns a scalar of JSON as YAML on one line. Texts without quotes are those of [isPlain].
+// inLine returns a JSON scalar as YAML on one line. Strings for which [isPlain] holds have no quotes.
 func inLine(raw []byte) []byte {
 	if raw[0] != '"' {
 		return raw
@@ -219,7 +221,7 @@ func inLine(raw []byte) []byte {
 	return out
 }
 
-// escape returns a character as YAML and, up to U+FFFF, JSON write it.
+// escape returns the escape of a character in YAML, which up to U+FFFF is also that of JSON.
 func escape(c rune) string {
 	const digits = "0123456789abcdef"
 	form, n := `\u`, 4
@@ -242,8 +244,8 @@ func quoted(text string) []byte {
 	return out
 }
 
-// isPlain reports whether a text needs no quotes in YAML, wherever it stands, and none of its characters is
-// escaped in JSON. It says no to many that would not need them.
+// isPlain reports whether a text needs no quotes in YAML, wherever it stands, and no escapes in JSON. It is false for
+// some texts that need none.
 func isPlain(text []byte) bool {
 	if len(text) == 0 || len(text) > 256 || text[len(text)-1] == ':' {
 		return false

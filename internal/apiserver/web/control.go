@@ -15,19 +15,19 @@ import (
 type controllers struct {
 	set     *control.Set
 	done    chan struct{} // closed when the loop has ended
-	version uint64        // up to which they have done everything that was due; s.mu guards it
-	rested  chan struct{} // closed when version is a newer one; s.mu guards it
+	version uint64        // the newest version at which they had nothing left to do; s.mu guards it
+	rested  chan struct{} // closed when version changes; s.mu guards it
 }
 
-// maxRounds bounds the rounds until new controllers have nothing to do.
+// maxRounds bounds the rounds in which new controllers come to rest.
 const maxRounds = 1000
 
 var errRestless = errors.New("the controllers do not come to rest")
 
-// Control lets controllers run until the server is closed. It returns when they have done what there was to do.
-// It is called once at most.
+// Control starts a goroutine that steps controllers until the server is closed. It returns when they have come to rest.
+// Call it at most once.
 //
-// Fault rules are about requests of controllers only if they name a user or a user agent.
+// A fault rule matches requests of controllers only if it names a user or a user agent.
 func (s *Server) Control(set *control.Set) error {
 	view, _, _ := s.now()
 	for _, r := range set.Boot(view) {
@@ -49,13 +49,13 @@ func (s *Server) Control(set *control.Set) error {
 	return errRestless
 }
 
-// round steps the controllers once and makes their requests. It reports whether there were any.
+// round steps the controllers once and makes their requests. It reports whether they made any.
 func (s *Server) round(set *control.Set, view core.View) bool {
 	requests, _ := set.Step(s.time(), view)
 	return s.perform(set, requests)
 }
 
-// perform makes requests of controllers. It reports whether there were any.
+// perform makes requests of controllers. It reports whether it made any.
 func (s *Server) perform(set *control.Set, requests []control.Request) bool {
 	for _, r := range requests {
 		if s.isClosed() {
@@ -110,7 +110,7 @@ func (s *Server) control(c *controllers) {
 	}
 }
 
-// rest notes that the controllers have done what was due in a version.
+// rest notes that the controllers have nothing left to do at a version.
 func (s *Server) rest(c *controllers, version uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,8 @@ func (s *Server) rest(c *controllers, version uint64) {
 	c.rested = make(chan struct{})
 }
 
-// Settle waits until the controllers have done all that is due. Without controllers it returns at once.
+// Settle waits until the controllers have nothing left to do now. Work for a later time does not count. Without
+// controllers it returns at once. The error is the cause of the end of ctx, or that the server was closed.
 func (s *Server) Settle(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -143,7 +144,7 @@ func (s *Server) Settle(ctx context.Context) error {
 	}
 }
 
-// controllerStep answers a request of a controller. An answer that is lost by a fault has no code.
+// controllerStep answers a request of a controller. If a fault loses the answer, its code is zero.
 func (s *Server) controllerStep(req core.Request) (answer core.Answer) {
 	q := described(req)
 	q.Controller = true

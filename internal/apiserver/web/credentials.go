@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// credentials are what a request shows of who makes it. The listener has verified its certificate.
+// credentials returns the credentials of a request. The listener has verified the certificate.
 func credentials(r *http.Request) core.Credentials {
 	c := core.Credentials{Authorization: r.Header.Get("Authorization")}
 	for name, values := range r.Header {
@@ -28,7 +28,7 @@ func credentials(r *http.Request) core.Credentials {
 	return c
 }
 
-// uidName is the part of a certificate's subject that is the uid of its user.
+// uidName is the attribute of a certificate's subject that has the uid of its user.
 var uidName = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}
 
 // holder returns the user of a certificate, as the real server does; nil if it names none.

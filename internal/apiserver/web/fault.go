@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -17,40 +18,41 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/faults"
 )
 
-// Fault is a rule of a server by which requests go wrong.
+// Fault is a fault rule of a server. It is safe for concurrent use.
 type Fault struct {
 	server *Server
 	id     int
 	ended  chan struct{}
 }
 
-// Fail adds a rule.
+// Fail adds a rule. The error is that of [faults.Rule.Check].
 func (s *Server) Fail(rule faults.Rule, effects []faults.Effect) (*Fault, error) {
 	if err := rule.Check(effects); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.failed.Store(true)
 	f := &Fault{server: s, id: s.faults.Add(rule, effects), ended: make(chan struct{})}
 	s.holds[f.id] = f.ended
 	return f, nil
 }
 
-// Unmatched returns the rules that did nothing.
+// Unmatched returns the rules by which no request has gone wrong, in the form in which tests write them.
 func (s *Server) Unmatched() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.faults.Unmatched()
 }
 
-// Count returns how many requests the rule did something to.
+// Count returns how many requests have gone wrong by the rule.
 func (f *Fault) Count() int {
 	f.server.mu.Lock()
 	defer f.server.mu.Unlock()
 	return f.server.faults.Hits(f.id)
 }
 
-// Wait waits until the rule has done something to n requests.
+// Wait waits until n requests have gone wrong by the rule. The error is the cause of the end of ctx.
 func (f *Fault) Wait(ctx context.Context, n int) error {
 	s := f.server
 	for {
@@ -68,7 +70,7 @@ func (f *Fault) Wait(ctx context.Context, n int) error {
 	}
 }
 
-// End ends the rule. Requests that hang, and watches that are silent by it, go on.
+// End ends the rule. Requests that it holds, and watches that it keeps silent, continue.
 func (f *Fault) End() {
 	s := f.server
 	s.mu.Lock()
@@ -80,7 +82,7 @@ func (f *Fault) End() {
 	}
 }
 
-// held returns a channel that is closed when a rule has ended.
+// held returns a channel that is closed when the rule ends.
 func (s *Server) held(rule int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,44 +94,57 @@ func (s *Server) held(rule int) <-chan struct{} {
 	return ended
 }
 
-// Restart cuts all connections and forgets the history, as an API server that starts again does.
+// Restart cuts all connections and drops the history, as the restart of an API server does.
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cut() // before the watches end: no client may see them end in good order
+	s.conns.cut() // before the watches end: no client may see them end in good order
 	s.state.Compact()
 	s.endEpoch(errRestarted)
 	s.newEpoch()
 	s.wake()
 }
 
-// cut closes all connections without a word. The caller holds the lock.
-func (s *Server) cut() {
-	for c := range s.conns {
+// conns are the connections that there are.
+type conns struct {
+	mu  sync.Mutex
+	all map[net.Conn]struct{}
+}
+
+// cut closes all connections without a word.
+func (o *conns) cut() {
+	o.mu.Lock()
+	all := o.all
+	o.all = nil
+	o.mu.Unlock()
+	for c := range all {
 		if t, ok := c.(*tls.Conn); ok {
 			c = t.NetConn()
 		}
 		if t, ok := c.(*net.TCPConn); ok {
 			_ = t.SetLinger(0) // a reset
 		}
-		_ = c.Close() // its client learns of it
+		_ = c.Close() // an error would only say that it is closed
 	}
-	clear(s.conns)
 }
 
-// ConnState notes which connections there are. It is for [http.Server].
+// ConnState notes the open connections, for Restart. It is the field of [http.Server].
 func (s *Server) ConnState(c net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	o := &s.conns
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		s.conns[c] = struct{}{}
+		if o.all == nil {
+			o.all = map[net.Conn]struct{}{}
+		}
+		o.all[c] = struct{}{}
 	case http.StateClosed, http.StateHijacked:
-		delete(s.conns, c)
+		delete(o.all, c)
 	}
 }
 
-// Advance moves the clock of the server.
+// Advance moves the clock of the server by d, which may be negative.
 func (s *Server) Advance(d time.Duration) {
 	s.offset.Add(int64(d))
 	s.mu.Lock()
@@ -137,18 +152,20 @@ func (s *Server) Advance(d time.Duration) {
 	s.wake() // controllers look at the clock
 }
 
-// time is the time by the clock of the server.
+// time returns the time by the clock of the server.
 func (s *Server) time() time.Time { return s.opts.Now().Add(time.Duration(s.offset.Load())) }
 
 // plan returns what becomes of a request.
-func (s *Server) plan(req core.Request) faults.Plan { return s.decide(described(req)) }
+func (s *Server) plan(req core.Request) faults.Plan {
+	if !s.failed.Load() {
+		return faults.Plan{CutAt: -1}
+	}
+	return s.decide(described(req))
+}
 
 func (s *Server) decide(q faults.Request) faults.Plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.faults.Empty() {
-		return faults.Plan{CutAt: -1}
-	}
 	p := s.faults.Decide(q)
 	if len(p.Rules) > 0 {
 		close(s.hit)
@@ -157,13 +174,13 @@ func (s *Server) decide(q faults.Request) faults.Plan {
 	return p
 }
 
-// described is a request as rules see it.
+// described returns the parts of a request that rules match.
 func described(req core.Request) faults.Request {
 	t := req.Target()
 	path, query, _ := strings.Cut(req.URL, "?")
 	params, err := url.ParseQuery(query)
 	if err != nil {
-		params = nil // rules of Kubernetes refuse it
+		params = nil // Kubernetes refuses the request
 	}
 	q := faults.Request{
 		Group: t.Group, Resource: t.Resource, Subresource: t.Subresource, Namespace: t.Namespace, Name: t.Name,
@@ -198,7 +215,7 @@ func described(req core.Request) faults.Request {
 	return q
 }
 
-// abort cuts the connection of a request: the answer, as far as there is one, ends within itself.
+// abort cuts the connection of a request, whatever was sent of the answer.
 func abort() { panic(http.ErrAbortHandler) }
 
 // answer answers a request by its plan.
@@ -239,7 +256,8 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 	return answer
 }
 
-// pause waits as long as a plan says. It cuts the connection if the client goes or the server closes.
+// pause waits as a plan says: for its delay, and for the end of the rule that holds it. It cuts the connection if the
+// client goes or the server is closed.
 func (s *Server) pause(ctx context.Context, p faults.Plan) {
 	var held <-chan struct{}
 	if p.Hang != 0 {
@@ -269,7 +287,7 @@ func (s *Server) pause(ctx context.Context, p faults.Plan) {
 	}
 }
 
-// without returns a URL without some parameters.
+// without returns a URL without the parameters params.
 func without(target string, params []string) string {
 	path, query, _ := strings.Cut(target, "?")
 	var kept []string
@@ -285,14 +303,14 @@ func without(target string, params []string) string {
 	return path + "?" + strings.Join(kept, "&")
 }
 
-// writeUntil writes the beginning of an answer and cuts the connection.
+// writeUntil writes the first n bytes of an answer and cuts the connection.
 func writeUntil(w http.ResponseWriter, body []byte, n int) {
 	_, _ = w.Write(body[:min(n, len(body))]) // a client that has gone needs no answer
 	_ = http.NewResponseController(w).Flush()
 	abort()
 }
 
-// event sends what becomes of an event. It reports false if the watch is over.
+// event sends an event, as the faults of the stream allow. It reports false if the watch is over.
 func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view core.View, e core.Event) bool {
 	next := faults.Frame{Times: 1}
 	if e.Type != core.Failure {
@@ -314,7 +332,9 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 		if next.Cut {
 			writeUntil(f.w, text, len(text)/2)
 		}
-		text = slices.Repeat(text, next.Times)
+		if next.Times > 1 {
+			text = slices.Repeat(text, next.Times)
+		}
 		if next.Hold {
 			f.held = append(f.held, text...)
 		} else if _, err := f.w.Write(append(text, f.held...)); err != nil {
@@ -326,7 +346,7 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 	return e.Type != core.Failure && s.then(ctx, f, watch, view)
 }
 
-// then does what comes after the events so far. It reports false if the watch is over.
+// then carries out the faults that follow the events so far. It reports false if the watch is over.
 func (s *Server) then(ctx context.Context, f *frames, watch *core.Watch, view core.View) bool {
 	for {
 		t := f.faults.Then()

@@ -21,37 +21,40 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// handlerTime is how long the handlers of a real server work on a request.
+// handlerTime bounds the time of one request, webhooks included, as on a real server.
 const handlerTime = 34 * time.Second
 
-// maxAsked bounds how often one request is asked anew.
+// maxAsked bounds how often one request is repeated with more responses.
 const maxAsked = 1000
 
-// errSlow ends the calls of a request that has taken too long.
+// errSlow is the cause of the end of calls after handlerTime.
 var errSlow = errors.New("the request has taken too long")
 
-// do answers a request. The webhooks that it needs are called while others may change the state, the webhooks
-// included.
+// do answers a request, and calls the webhooks that it needs. The lock is not held during calls: other requests,
+// those of the webhooks included, may change the state.
 func (s *Server) do(ctx context.Context, req core.Request, ask func(core.Request) core.Answer) core.Answer {
+	answer := ask(req)
+	if answer.Pending == nil {
+		return answer
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, handlerTime, errSlow)
 	defer cancel()
 	for range maxAsked {
-		answer := ask(req)
-		if answer.Pending == nil {
-			return answer
-		}
 		s.answerCalls(limited, answer.Pending)
 		if errors.Is(context.Cause(limited), errSlow) {
 			break
 		}
 		req.Pending = answer.Pending
+		if answer = ask(req); answer.Pending == nil {
+			return answer
+		}
 	}
 	return req.Refuse(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout,
 		Message: "Timeout: request did not complete within requested timeout - context deadline exceeded", Details: &metav1.StatusDetails{}})
 }
 
-// encode returns the object of an event as the client of a watch takes it.
+// encode returns the object of an event, encoded for the client of a watch. It calls the webhooks that this needs.
 func (s *Server) encode(ctx context.Context, w *core.Watch, view core.View, e core.Event) ([]byte, error) {
 	var p *core.Pending
 	for range maxAsked {
@@ -65,7 +68,23 @@ func (s *Server) encode(ctx context.Context, w *core.Watch, view core.View, e co
 	return nil, fmt.Errorf("the object of an event asked for webhooks %d times", maxAsked)
 }
 
-// answerCalls makes the calls of a request at the same time, and waits for all.
+// poll returns what is new for a watch.
+func (s *Server) poll(ctx context.Context, w *core.Watch, view core.View) ([]core.Event, error) {
+	var p *core.Pending
+	for range maxAsked {
+		var err error
+		if p, err = w.Learn(view, s.time(), p); err != nil {
+			return nil, err
+		}
+		if p == nil {
+			return w.Poll(view), nil
+		}
+		s.answerCalls(ctx, p)
+	}
+	return nil, fmt.Errorf("the objects of a watch asked for webhooks %d times", maxAsked)
+}
+
+// answerCalls makes the calls of a request concurrently, and waits for all responses.
 func (s *Server) answerCalls(ctx context.Context, p *core.Pending) {
 	responses := make([]rules.Response, len(p.Calls))
 	var all sync.WaitGroup
@@ -76,13 +95,13 @@ func (s *Server) answerCalls(ctx context.Context, p *core.Pending) {
 	p.Add(responses)
 }
 
-// hooks are the clients of webhooks.
+// hooks has the HTTP clients of webhooks. It is safe for concurrent use.
 type hooks struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu      sync.Mutex
-	clients map[string]*http.Transport // by certificates and addresses
-	turn    int                        // of the addresses of a Service
+	clients map[string]*http.Transport // by CA bundle and addresses
+	turn    int                        // picks the first address to try, in rotation
 }
 
 // maxClients bounds the clients that are kept.
@@ -95,7 +114,7 @@ func newHooks(dial func(ctx context.Context, network, address string) (net.Conn,
 	return &hooks{dial: dial, clients: map[string]*http.Transport{}}
 }
 
-// close ends the connections that nobody uses.
+// close closes the idle connections.
 func (h *hooks) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,7 +124,7 @@ func (h *hooks) close() {
 	clear(h.clients)
 }
 
-// transport returns the client of a call.
+// transport returns the client for a call.
 func (h *hooks) transport(c rules.Call) *http.Transport {
 	key := strings.Join(c.Addresses, " ") + "\n" + string(c.CABundle)
 	h.mu.Lock()
@@ -133,7 +152,7 @@ func (h *hooks) transport(c rules.Call) *http.Transport {
 	return t
 }
 
-// connect connects to one of the addresses in turn, or to the next that listens.
+// connect connects to one of the addresses: the first that listens, beginning at another one each time.
 func (h *hooks) connect(ctx context.Context, network, address string, addresses []string) (conn net.Conn, err error) {
 	if len(addresses) == 0 {
 		return h.dial(ctx, network, address)
@@ -150,10 +169,10 @@ func (h *hooks) connect(ctx context.Context, network, address string, addresses 
 	return nil, err
 }
 
-// maxTries is how often a webhook is called that asks to be called later.
+// maxTries bounds the tries of a call whose responses have Retry-After.
 const maxTries = 11
 
-// call makes one call. A webhook that is busy and says when to come again is called again.
+// call makes one call, and repeats it while the response has Retry-After.
 func (h *hooks) call(ctx context.Context, c rules.Call) rules.Response {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.Timeout))
 	defer cancel()
@@ -172,7 +191,7 @@ func (h *hooks) call(ctx context.Context, c rules.Call) rules.Response {
 	}
 }
 
-// once makes a call. The webhook wants it to be repeated after some time unless that is negative.
+// once makes one try of a call. later is the Retry-After of the response; negative if it has none.
 func (h *hooks) once(ctx context.Context, c rules.Call) (response rules.Response, later time.Duration) {
 	response.Key = c.Key
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
@@ -201,7 +220,7 @@ func (h *hooks) once(ctx context.Context, c rules.Call) (response rules.Response
 	return response, -1
 }
 
-// failureText is the text of an error of a call. One that ran out of time says so, whatever it was doing.
+// failureText returns the text of the error of a call. After the end of ctx it says that, whatever err is.
 func failureText(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return ctx.Err().Error()

@@ -28,11 +28,11 @@ import (
 
 // Options configures a Server.
 type Options struct {
-	// Now tells the time. nil means the clock.
+	// Now returns the time. nil means time.Now.
 	Now func() time.Time
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
-	// Log receives what goes wrong in the server itself. nil means no output.
+	// Log receives errors of the server itself. nil means no output.
 	Log *slog.Logger
 	// DialWebhook connects to webhooks. nil means the network.
 	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
@@ -42,27 +42,30 @@ type Options struct {
 type Server struct {
 	opts Options
 
+	nobody atomic.Pointer[core.View] // for requests without credentials: a view of all costs copies
+
 	mu    sync.Mutex
 	state *core.State
-	view  *core.View    // the present version; nil after a change
-	moved chan struct{} // closed when there is a newer one
-	// epoch ends when the state is restored: watches of it are void.
+	view  *core.View    // a view of the present state; nil after a change
+	moved chan struct{} // closed after the next change
+	// epoch ends when the state is restored or the server restarts. Watches end with it.
 	epoch    context.Context
 	endEpoch context.CancelCauseFunc
 
 	faults faults.Set
+	failed atomic.Bool           // there was a rule
 	holds  map[int]chan struct{} // of the rules that have not ended
 	hit    chan struct{}         // closed when a rule has done something
-	conns  map[net.Conn]struct{}
+	conns  conns
 
 	hooks  *hooks
-	offset atomic.Int64 // of the clock
+	offset atomic.Int64 // of the clock, in nanoseconds
 	closed chan struct{}
 
 	controllers *controllers // nil if there are none
 }
 
-// New returns a server of a state, which belongs to the server from then on.
+// New returns a server of a state. The caller must not use the state afterwards.
 func New(state *core.State, o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -75,10 +78,17 @@ func New(state *core.State, o Options) *Server {
 	}
 	s := &Server{
 		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
-		conns: map[net.Conn]struct{}{}, closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
+		closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
+	s.setNobody()
 	s.newEpoch()
 	return s
+}
+
+// setNobody notes who makes requests without credentials.
+func (s *Server) setNobody() {
+	v := s.state.Nobody()
+	s.nobody.Store(&v)
 }
 
 func (s *Server) newEpoch() {
@@ -91,7 +101,7 @@ var (
 	errClosed    = errors.New("the server is closed")
 )
 
-// Close ends all watches, and the controllers. Handlers return soon after.
+// Close ends all watches, and stops the controllers. It does not wait for handlers, which return soon after.
 func (s *Server) Close() {
 	s.close()
 	if s.controllers != nil {
@@ -111,10 +121,10 @@ func (s *Server) close() {
 	}
 }
 
-// Step answers one request. An answer with a watch is for the one who asked.
+// Step answers one request. If the answer has a watch, the caller polls it.
 func (s *Server) Step(req core.Request) core.Answer { return s.do(context.Background(), req, s.ask) }
 
-// ask asks the state once. The answer may wait for webhooks.
+// ask asks the state once. The answer may be pending.
 func (s *Server) ask(req core.Request) core.Answer {
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		view, _, _ := s.now()
@@ -130,7 +140,7 @@ func (s *Server) ask(req core.Request) core.Answer {
 	return answer
 }
 
-// now returns the present version, a channel that is closed when there is a newer one, and the epoch.
+// now returns a view of the present state, a channel that is closed after the next change, and the epoch.
 func (s *Server) now() (core.View, <-chan struct{}, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,31 +151,32 @@ func (s *Server) now() (core.View, <-chan struct{}, context.Context) {
 	return *s.view, s.moved, s.epoch
 }
 
-// wake tells watches that there is something new. The caller holds the lock.
+// wake wakes watches and controllers after a change. The caller holds the lock.
 func (s *Server) wake() {
 	s.view = nil
 	close(s.moved)
 	s.moved = make(chan struct{})
 }
 
-// Snapshot returns the present state.
+// Snapshot returns a snapshot of the present state.
 func (s *Server) Snapshot() *core.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Snapshot()
 }
 
-// Restore makes the state what it was, and cuts all watches.
+// Restore returns to a snapshot, and cuts all watches.
 func (s *Server) Restore(snap *core.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Restore(snap)
+	s.setNobody()
 	s.endEpoch(errRestored)
 	s.newEpoch()
 	s.wake()
 }
 
-// Compact forgets the history: clients that ask for older versions get 410.
+// Compact drops the history: clients that ask for older versions get 410.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,21 +184,32 @@ func (s *Server) Compact() {
 	s.wake()
 }
 
-// AnswersAtOnce reports whether the answer to a request waits for nothing but rules: it is no watch, and there are no
-// faults.
+// AnswersAtOnce reports whether the answer to a request waits for nothing but rules: the request is no watch, and the
+// server has no fault rules.
 func (s *Server) AnswersAtOnce(r *http.Request) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	query := r.URL.RawQuery
 	watches := strings.Contains(query, "watch") || strings.Contains(query, "%") // or it may
-	return s.faults.Empty() && !watches && !strings.Contains(r.URL.Path, "/watch/")
+	return !s.failed.Load() && !watches && !strings.Contains(r.URL.Path, "/watch/")
 }
 
-// maxBody is one byte more than a body may have: rules refuse it by the right error.
+// maxBody is one byte above the limit of a body. Longer bodies are cut there, and rules refuse them.
 const maxBody = 3*1024*1024 + 1
 
+// bodyOf reads the body of a request.
+func bodyOf(r *http.Request) ([]byte, error) {
+	if r.Body == http.NoBody {
+		return nil, nil
+	}
+	if n := r.ContentLength; n > 0 && n < maxBody {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	return io.ReadAll(io.LimitReader(r.Body, maxBody))
+}
+
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	body, err := bodyOf(r)
 	if err != nil {
 		return // the client has gone
 	}
@@ -200,8 +222,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if core.SpaceBeforeToken(r.Header.Get("Authorization")) {
 		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
 	}
-	view, _, _ := s.now()
-	req, refused := view.Identify(s.time(), req, credentials(r))
+	shown := credentials(r)
+	view := *s.nobody.Load()
+	if !shown.None() {
+		view, _, _ = s.now()
+	}
+	req, refused := view.Identify(s.time(), req, shown)
 	if refused != nil {
 		header.Set("Content-Type", refused.ContentType)
 		if refused.Code != http.StatusUnauthorized {
@@ -252,10 +278,10 @@ func quoted(text string) string {
 	return string(append(out, '"'))
 }
 
-// defaultWatch is how long a watch lasts if the client does not say.
+// defaultWatch is how long a watch lasts without timeoutSeconds.
 const defaultWatch = 45 * time.Minute
 
-// stream sends what a watch shows until its time is over, the client has gone, or it has failed.
+// stream sends the events of a watch until its time is over, the client has gone, or the watch has failed.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watch, broken *faults.Stream) {
 	_, _, epoch := s.now()
 	length := watch.Timeout
@@ -276,7 +302,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 		if now != epoch {
 			return // restored
 		}
-		events := watch.Poll(view)
+		events, err := s.poll(r.Context(), watch, view)
+		if err != nil {
+			s.opts.Log.Warn("A watch ends", "err", err)
+			return
+		}
 		if due && watch.Bookmarks {
 			events = append(events, core.Event{Type: core.Bookmark, Version: view.Version()})
 		}
@@ -310,10 +340,10 @@ type frames struct {
 	flush    *http.ResponseController
 	protobuf bool
 	faults   *faults.Stream // nil if nothing goes wrong
-	held     []byte         // frames that come after the next one
+	held     []byte         // frames to send after the next one
 }
 
-// start writes the header. A client that has gone is noticed by the first frame.
+// start writes the header. Errors show when the first frame is written.
 func (f *frames) start() {
 	contentType := "application/json"
 	if f.protobuf {
@@ -333,7 +363,7 @@ func (f *frames) frame(kind string, object []byte) ([]byte, error) {
 	return []byte(f.raw(string(text))), err
 }
 
-// raw returns a frame with a text in it, whatever that is.
+// raw returns a frame with any text in it.
 func (f *frames) raw(text string) string {
 	if !f.protobuf {
 		return text + "\n"

@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 const mapsOfOne = pageSize + 150 // two pages
@@ -54,7 +55,8 @@ func find(t *testing.T, r *Report, resource string) Kind {
 	return r.Kinds[i]
 }
 
-// The packed figures of a cluster are what a cache then holds. No kind is weighed twice.
+// The packed figures of a cluster are what a cache then holds. No kind is weighed twice. The cluster is real: the
+// server in memory has no APIServices, a kind of Kubernetes without a Go type here.
 func TestCluster(t *testing.T) {
 	p := planetest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
@@ -139,9 +141,9 @@ func cached(t *testing.T, c *client.Live, keep bool, protos ...object.Object) ma
 
 // A user who may list little gets the figures of that. What is forbidden is named.
 func TestForbidden(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
-	namespace := planetest.Namespace(t, p)
+	namespace := servertest.Namespace(t, p)
 	fill(t, c, namespace)
 	user := "weigher-of-" + namespace
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps", "nodes"}, Verbs: []string{"list"}}}}
@@ -232,9 +234,9 @@ func status(r *http.Request, code int, reason metav1.StatusReason, header ...str
 // The list of a kind begins once more if the server has forgotten the pages, waits if the server is
 // busy, and is left out if the server cannot answer it. A server that is gone ends the weighing.
 func TestFaults(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
-	namespace := planetest.Namespace(t, p)
+	namespace := servertest.Namespace(t, p)
 	fill(t, c, namespace)
 	reset := errors.New("connection reset by the test")
 	for _, f := range []struct {

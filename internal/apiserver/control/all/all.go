@@ -2,7 +2,10 @@
 package all
 
 import (
+	"slices"
+
 	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/events"
 	"github.com/flyball-io/flyball/internal/apiserver/control/garbage"
 	"github.com/flyball-io/flyball/internal/apiserver/control/kubelet"
 	"github.com/flyball-io/flyball/internal/apiserver/control/namespaces"
@@ -11,8 +14,8 @@ import (
 )
 
 // Controllers are all controllers, in the order in which they are stepped. Their names and short names are those of
-// kube-controller-manager.
-var Controllers = append([]control.Known{
+// kube-controller-manager. The scheduler, the kubelet and what writes Events are not among its controllers.
+var Controllers = slices.Concat([]control.Known{
 	{Name: "serviceaccount-controller", Short: "serviceaccount", New: namespaces.Accounts},
 	{Name: "root-ca-certificate-publisher-controller", Short: "root-ca-cert-publisher", New: namespaces.Certificates},
 	{Name: "namespace-controller", Short: "namespace", New: namespaces.Clear},
@@ -23,4 +26,6 @@ var Controllers = append([]control.Known{
 	{Name: "pod-garbage-collector-controller", Short: "podgc", New: kubelet.Lost},
 	{Name: "kube-scheduler", Short: "scheduler", New: scheduler.New},
 	{Name: "kubelet", Short: "kubelet", New: kubelet.New, Boot: kubelet.Boot},
-}, applications...)
+}, applications, []control.Known{
+	{Name: "event-recorder", Short: "events", New: events.New}, // the last: it tells of the others
+})

@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/workload"
 )
 
-// applications are the controllers of what runs in a cluster, but for Deployments.
+// applications has the controllers of applications, services, autoscaling and volumes, without those of Deployments.
 var applications = []control.Known{
 	{Name: "statefulset-controller", Short: "statefulset", New: workload.StatefulSets},
 	{Name: "daemonset-controller", Short: "daemonset", New: workload.DaemonSets},

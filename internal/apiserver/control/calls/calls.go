@@ -1,4 +1,4 @@
-// Package calls collects the requests of a controller. It knows the resources of the built-in types.
+// Package calls collects the requests of one step of a controller. It knows the resources of the built-in types.
 package calls
 
 import (
@@ -37,10 +37,23 @@ var (
 	Classes      = control.NewKind("storage.k8s.io", "v1", "storageclasses")
 )
 
-// Calls collects requests in their order.
+// Calls collects the requests of one user, in order. The zero List is empty. It is for one goroutine.
 type Calls struct {
 	User control.User
 	List []core.Request
+	// Events are told when the requests have succeeded.
+	Events []control.Event
+}
+
+// Tell tells people something about an object.
+func (c *Calls) Tell(o metav1.Object, reason, message string) {
+	c.Events = append(c.Events, control.Event{User: c.User, Key: kindOf(o).Key(o.GetNamespace(), o.GetName()), Reason: reason, Message: message})
+}
+
+// Warn warns people of something about an object.
+func (c *Calls) Warn(o metav1.Object, reason, message string) {
+	c.Tell(o, reason, message)
+	c.Events[len(c.Events)-1].Warning = true
 }
 
 // Create asks for a new object.
@@ -52,7 +65,7 @@ func (c *Calls) Update(o metav1.Object) { c.add(c.User.Update(kindOf(o), o)) }
 // UpdateStatus replaces the status of an object. It fails if the object has changed since it was read.
 func (c *Calls) UpdateStatus(o metav1.Object) { c.add(c.User.UpdateStatus(kindOf(o), o)) }
 
-// Patch changes fields of an object by a strategic merge patch, whatever its version is.
+// Patch changes fields of an object by a strategic merge patch, even if the object has changed since it was read.
 func (c *Calls) Patch(o metav1.Object, patch any) {
 	c.add(c.User.Do("PATCH", Path(o), "application/strategic-merge-patch+json", patch))
 }
@@ -67,12 +80,12 @@ func (c *Calls) PatchAt(o metav1.Object, metadata, rest map[string]any) {
 	c.add(c.User.Do("PATCH", Path(o), "application/merge-patch+json", patch))
 }
 
-// PatchStatus changes fields of an object's status by a merge patch, whatever its version is.
+// PatchStatus changes fields of an object's status by a merge patch, even if the object has changed since it was read.
 func (c *Calls) PatchStatus(o metav1.Object, status any) {
 	c.add(c.User.Merge(kindOf(o), o.GetNamespace(), o.GetName(), "status", map[string]any{"status": status}))
 }
 
-// Delete deletes an object, and nothing else of its name. Without a policy it is the default one.
+// Delete deletes an object, but no other one with its name: the uid is a precondition. The policy "" is the default one.
 func (c *Calls) Delete(o metav1.Object, policy metav1.DeletionPropagation) {
 	uid := o.GetUID()
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}

@@ -1,4 +1,4 @@
-// Package controltest steps controllers in tests, over objects that no rules have seen.
+// Package controltest steps controllers in tests, over objects that no rules have validated.
 package controltest
 
 import (
@@ -16,7 +16,7 @@ import (
 // Now is the time of a world.
 var Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// World is a state, and one controller that sees it. Requests are looked at and not made.
+// World is a state, and controllers that see it. Requests are looked at and not made.
 type World struct {
 	t     testing.TB
 	state *core.State
@@ -25,8 +25,12 @@ type World struct {
 }
 
 // New returns a world without objects.
-func New(t testing.TB, make func(control.Options) control.Controller) *World {
-	w := &World{t: t, set: control.NewSet([]control.Known{{New: make}}, control.Options{})}
+func New(t testing.TB, controllers ...func(control.Options) control.Controller) *World {
+	var known []control.Known
+	for _, c := range controllers {
+		known = append(known, control.Known{New: c})
+	}
+	w := &World{t: t, set: control.NewSet(known, control.Options{})}
 	w.state = core.New(core.Options{Rules: func(r *rules.Request) (*rules.Answer, error) {
 		if w.next == nil {
 			return nil, errors.New("a world has no rules")
@@ -63,12 +67,24 @@ func (w *World) write(x rules.Write) {
 	w.next = nil
 }
 
-// Step steps the controller. It returns its requests as method, path and what of the body is in some fields of its
+// Requests steps the controllers at a time, and returns what they ask for.
+func (w *World) Requests(now time.Time) []control.Request {
+	requests, _ := w.set.Step(now, w.state.Now())
+	return requests
+}
+
+// Answer answers a request, if it is made.
+func (w *World) Answer(now time.Time, r control.Request, a core.Answer) {
+	if !w.set.Void(r) {
+		w.set.Answer(now, r, a)
+	}
+}
+
+// Step steps the controllers. It returns its requests as method, path and what of the body is in some fields of its
 // metadata and options.
 func (w *World) Step() (out []string) {
 	w.t.Helper()
-	requests, _ := w.set.Step(Now, w.state.Now())
-	for _, r := range requests {
+	for _, r := range w.Requests(Now) {
 		var body struct {
 			Metadata          map[string]any `json:"metadata"`
 			PropagationPolicy string         `json:"propagationPolicy"`
@@ -91,4 +107,14 @@ func (w *World) Step() (out []string) {
 		out = append(out, text)
 	}
 	return out
+}
+
+// Parse returns the object in a JSON text. An error ends the test.
+func Parse[T any](t testing.TB, text string) *T {
+	t.Helper()
+	o := new(T)
+	if err := json.Unmarshal([]byte(text), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
 }

@@ -1,8 +1,8 @@
 // Package garbage has the controller that deletes objects whose owners are gone.
 //
-//	owner gone ──▶ dependents without another owner: deleted; others: the reference goes
-//	owner is deleted in the foreground ──▶ dependents that block it are deleted ──▶ then its finalizer goes
-//	owner is deleted and leaves orphans ──▶ references to it go ──▶ then its finalizer goes
+//	owner is gone                 ──▶ a dependent without another owner is deleted; others lose the reference
+//	owner is deleted, foreground  ──▶ dependents that block it are deleted ──▶ its finalizer is removed
+//	owner is deleted, orphan      ──▶ dependents lose the reference        ──▶ its finalizer is removed
 package garbage
 
 import (
@@ -24,7 +24,7 @@ func New(control.Options) control.Controller {
 	return &control.Keyed{Title: "garbage-collector-controller", Map: learn, Reconcile: collect}
 }
 
-// learn adds what a change may make garbage, and the owners that wait for it.
+// learn adds the keys to judge after a change: objects that may be garbage now, and owners that wait for dependents.
 func learn(s *control.State, c control.Change, add func(string)) {
 	if c.Is != nil && (len(c.Is.OwnerReferences) > 0 || c.Is.DeletionTimestamp != nil) {
 		add(c.Key)
@@ -52,7 +52,7 @@ func addOwned(s *control.State, owner types.UID, add func(string)) {
 
 func has(m *control.Meta, finalizer string) bool { return slices.Contains(m.Finalizers, finalizer) }
 
-// inForeground reports whether an object waits until its dependents are gone.
+// inForeground reports whether an object is being deleted and waits until its dependents are gone.
 func inForeground(m *control.Meta) bool {
 	return m.DeletionTimestamp != nil && has(m, metav1.FinalizerDeleteDependents)
 }
@@ -71,14 +71,14 @@ func collect(_ time.Time, s *control.State, key string) (r control.Result) {
 	return r
 }
 
-// judge deletes an object without owners, or removes its references to those that are gone.
+// judge deletes an object all of whose owners are gone. If only some are gone, it removes the references to them.
 func judge(s *control.State, o *core.Object, m *control.Meta) []core.Request {
 	var solid, rest []metav1.OwnerReference
 	waiting := false
 	for _, ref := range m.OwnerReferences {
 		switch stateOf(s, ref, m) {
 		case unknown:
-			return nil // its kind may come yet
+			return nil // its kind may be defined later
 		case there:
 			solid = append(solid, ref)
 		case leaving:
@@ -100,7 +100,7 @@ func judge(s *control.State, o *core.Object, m *control.Meta) []core.Request {
 	switch {
 	case waiting && len(dependents) > 0:
 		policy = metav1.DeletePropagationForeground
-		if slices.ContainsFunc(dependents, func(key string) bool { return inForeground(s.Meta(key)) }) { // or the two wait for each other
+		if slices.ContainsFunc(dependents, func(key string) bool { return inForeground(s.Meta(key)) }) { // else the two would wait for each other
 			refs := slices.Clone(m.OwnerReferences)
 			for i := range refs {
 				refs[i].BlockOwnerDeletion = new(bool)
@@ -115,7 +115,7 @@ func judge(s *control.State, o *core.Object, m *control.Meta) []core.Request {
 	return append(out, user.Delete(s.Path(o), metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: metav1.NewUIDPreconditions(string(m.UID))}))
 }
 
-// orphan removes the references to an object, and then its finalizer.
+// orphan removes the references to an object, and then the finalizer "orphan" of the object.
 func orphan(s *control.State, o *core.Object, m *control.Meta) (out []core.Request) {
 	for _, key := range s.Owned(m.UID) {
 		d := s.Meta(key)
@@ -125,7 +125,7 @@ func orphan(s *control.State, o *core.Object, m *control.Meta) (out []core.Reque
 	return append(out, without(s, o, m, metav1.FinalizerOrphanDependents))
 }
 
-// release removes the finalizer of an object that waits for its dependents, if none blocks it.
+// release removes the finalizer of an object that waits for its dependents, unless one still blocks it.
 func release(s *control.State, o *core.Object, m *control.Meta) []core.Request {
 	for _, key := range s.Owned(m.UID) {
 		for _, ref := range s.Meta(key).OwnerReferences {
@@ -137,13 +137,13 @@ func release(s *control.State, o *core.Object, m *control.Meta) []core.Request {
 	return []core.Request{without(s, o, m, metav1.FinalizerDeleteDependents)}
 }
 
-// without removes a finalizer.
+// without returns the request that removes a finalizer of an object.
 func without(s *control.State, o *core.Object, m *control.Meta, finalizer string) core.Request {
 	rest := slices.DeleteFunc(slices.Clone(m.Finalizers), func(f string) bool { return f == finalizer })
 	return patch(s, o, m, map[string]any{"finalizers": rest})
 }
 
-// patch changes the metadata of one state of an object.
+// patch returns the request that merges metadata into an object. It fails if the object has changed meanwhile.
 func patch(s *control.State, o *core.Object, m *control.Meta, metadata map[string]any) core.Request {
 	metadata["uid"], metadata["resourceVersion"] = m.UID, strconv.FormatUint(o.Version, 10)
 	return user.Do("PATCH", s.Path(o), "application/merge-patch+json", map[string]any{"metadata": metadata})

@@ -12,18 +12,18 @@ import (
 	"github.com/flyball-io/flyball/scheme"
 )
 
-// state is what an owner is like, as a dependent sees it.
+// state is the state of an owner.
 type state int
 
 const (
 	absent  state = iota // the kind exists, and the owner does not
-	unknown              // nobody knows the kind, or a cluster-wide object names a namespaced owner
+	unknown              // there is no such kind, or a cluster-wide object names a namespaced owner
 	there
 	leaving // it waits for its dependents to go
 )
 
-// stateOf returns the state of the owner that a reference names. One of another name, kind or namespace than the
-// reference says is not the owner, even if it has its uid.
+// stateOf returns the state of the owner that a reference names. An object with the uid of the reference but another
+// name, kind or namespace is not the owner.
 func stateOf(s *control.State, ref metav1.OwnerReference, dependent *control.Meta) state {
 	namespaced, ok := scopeOf(s, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	if !ok || namespaced && dependent.Namespace == "" {
@@ -61,23 +61,6 @@ var clusterWide = map[string]bool{
 	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "DeviceClass": true, "ResourceSlice": true,
 }
 
-// definition is what matters of a definition of custom resources.
-type definition struct {
-	Spec struct {
-		Group string `json:"group"`
-		Scope string `json:"scope"`
-		Names struct {
-			Kind string `json:"kind"`
-		} `json:"names"`
-		Versions []struct {
-			Name   string `json:"name"`
-			Served bool   `json:"served"`
-		} `json:"versions"`
-	} `json:"spec"`
-}
-
-var definitions = control.NewKind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-
 // scopeOf reports whether the objects of a kind have namespaces, and whether there is such a kind.
 func scopeOf(s *control.State, k schema.GroupVersionKind) (namespaced, ok bool) {
 	if kinds().Recognizes(k) {
@@ -86,10 +69,7 @@ func scopeOf(s *control.State, k schema.GroupVersionKind) (namespaced, ok bool) 
 	if k.Group == "apiextensions.k8s.io" {
 		return false, k.Kind == "CustomResourceDefinition" && k.Version == "v1"
 	}
-	for _, d := range control.List[definition](s, definitions, "") {
-		if d.Spec.Group != k.Group || d.Spec.Names.Kind != k.Kind {
-			continue
-		}
+	if d := control.DefinitionOf(s, k.Group, k.Kind); d != nil {
 		for _, v := range d.Spec.Versions {
 			if v.Name == k.Version && v.Served {
 				return d.Spec.Scope == "Namespaced", true

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// addresses are those of the Pods of all Nodes. One depends on the uid of its Pod, and on what others have taken.
+// addresses has the addresses of all Pods. The address of a Pod depends on its uid, and on the addresses in use.
 type addresses struct {
 	of    map[string]netip.Addr // by the key of the Pod
 	taken map[netip.Addr]string
@@ -24,11 +24,11 @@ func newAddresses() *addresses {
 	return &addresses{of: map[string]netip.Addr{}, taken: map[netip.Addr]string{}}
 }
 
-// learn notes the address of a Pod, or that it no longer has one. p is nil for a Pod that is gone.
+// learn takes the address of a Pod from its status. p is nil for a Pod that is gone.
 func (a *addresses) learn(key string, p *corev1.Pod) {
 	var is netip.Addr
 	if p != nil && !p.Spec.HostNetwork {
-		is, _ = netip.ParseAddr(p.Status.PodIP) // without one there is none
+		is, _ = netip.ParseAddr(p.Status.PodIP) // the zero value without an address
 	}
 	was, had := a.of[key]
 	if had && was == is {
@@ -43,7 +43,7 @@ func (a *addresses) learn(key string, p *corev1.Pod) {
 	}
 }
 
-// give gives a Pod the addresses of itself and of its Node.
+// give sets the address of a Pod, and that of its Node, in the status of the Pod.
 func (a *addresses) give(key string, p *corev1.Pod, n *corev1.Node) {
 	host := addressOf(n)
 	if host == "" {
@@ -57,7 +57,7 @@ func (a *addresses) give(key string, p *corev1.Pod, n *corev1.Node) {
 	p.Status.PodIP, p.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
 }
 
-// free takes an address for a Pod.
+// free returns an address that no other Pod has, and takes it for a Pod.
 func (a *addresses) free(key, uid string) netip.Addr {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(uid)) // it never fails

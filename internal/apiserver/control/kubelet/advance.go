@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// advance brings the status of a Pod to what it is now. It returns when the next step is due; zero if none is.
+// advance moves the status of a Pod to the present time. It returns when the next step is due; zero if none is.
 func advance(now time.Time, p *corev1.Pod, s Script) time.Time {
 	switch {
 	case pod.Ended(p):
@@ -37,12 +37,12 @@ func advance(now time.Time, p *corev1.Pod, s Script) time.Time {
 	return live(now, p, s)
 }
 
-// live is a step of a Pod that runs: its containers become ready, end, or start again.
+// live takes the next step of a running Pod: its containers become ready, end, or start again.
 func live(now time.Time, p *corev1.Pod, s Script) (due time.Time) {
 	if len(p.Status.ContainerStatuses) == 0 {
 		return time.Time{} // somebody else has written the status
 	}
-	first := &p.Status.ContainerStatuses[0] // all do the same
+	first := &p.Status.ContainerStatuses[0] // all containers have the same state
 	earliest := func(at time.Time) {
 		if due.IsZero() || at.Before(due) {
 			due = at
@@ -81,7 +81,7 @@ func live(now time.Time, p *corev1.Pod, s Script) (due time.Time) {
 	return due
 }
 
-// wait is the status of a Pod whose containers do not run yet.
+// wait sets the status of a Pod whose containers do not run yet.
 func wait(now time.Time, p *corev1.Pod, reason, message string) {
 	p.Status.Phase = corev1.PodPending
 	if p.Status.StartTime == nil {
@@ -97,7 +97,7 @@ func wait(now time.Time, p *corev1.Pod, reason, message string) {
 	unready(now, p, "ContainersNotReady", "containers with unready status: "+names(p))
 }
 
-// pull is the status of a Pod whose images are missing.
+// pull sets the status of a Pod whose images are missing.
 func pull(now time.Time, p *corev1.Pod) {
 	wait(now, p, "ImagePullBackOff", `Back-off pulling image "IMAGE"`)
 }
@@ -110,7 +110,8 @@ func names(p *corev1.Pod) string {
 	return fmt.Sprint(out)
 }
 
-// run is the status of a Pod whose containers have just started.
+// run sets the status of a Pod whose containers have just started. Readiness gates hold then, unless the Pod has an
+// annotation of [Script]: their conditions are left to the test.
 func run(now time.Time, p *corev1.Pod, s Script) {
 	st := &p.Status
 	st.Phase = corev1.PodRunning
@@ -144,7 +145,7 @@ func running(now time.Time) corev1.ContainerState {
 	return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: *seconds(now)}}
 }
 
-// ready sets whether the containers are ready. With an annotation for the kubelet, readiness gates are others' to set.
+// ready sets whether the containers and the Pod are ready.
 func ready(now time.Time, p *corev1.Pod, yes bool) {
 	for i := range p.Status.ContainerStatuses {
 		p.Status.ContainerStatuses[i].Ready = yes
@@ -162,7 +163,7 @@ func unready(now time.Time, p *corev1.Pod, reason, message string) {
 	set(now, p, corev1.ContainersReady, false, reason, message)
 }
 
-// end is the status of a Pod whose containers have ended: for good, or until they are started again.
+// end sets the status of a Pod whose containers have ended: for good, or until they are started again.
 func end(now time.Time, p *corev1.Pod, s Script) {
 	again := p.Spec.RestartPolicy == corev1.RestartPolicyAlways || p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && s.Code != 0
 	reason := "Completed"
@@ -201,7 +202,7 @@ func end(now time.Time, p *corev1.Pod, s Script) {
 	}
 }
 
-// restart is the status of a Pod whose containers are started once more.
+// restart sets the status of a Pod whose containers are started again.
 func restart(now time.Time, p *corev1.Pod, s Script) {
 	for i := range p.Status.ContainerStatuses {
 		c := &p.Status.ContainerStatuses[i]
@@ -211,7 +212,7 @@ func restart(now time.Time, p *corev1.Pod, s Script) {
 	ready(now, p, s.Ready == 0)
 }
 
-// set sets a condition. Its time is that of the last change of its status.
+// set sets a condition of a Pod. The time of the condition changes only with its status.
 func set(now time.Time, p *corev1.Pod, kind corev1.PodConditionType, yes bool, reason, message string) {
 	c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message, LastTransitionTime: *seconds(now)}
 	if yes {
@@ -229,7 +230,7 @@ func set(now time.Time, p *corev1.Pod, kind corev1.PodConditionType, yes bool, r
 	}
 }
 
-// seconds is a time as objects have it.
+// seconds returns a time in whole seconds, as objects have it.
 func seconds(t time.Time) *metav1.Time {
 	s := metav1.NewTime(t.UTC().Truncate(time.Second))
 	return &s

@@ -1,10 +1,10 @@
-// Package kubelet has the controller that plays the kubelets of all Nodes. No container runs: a Pod becomes what its
-// annotations say, or at once what tests mostly wait for.
+// Package kubelet has the controller that acts as the kubelets of all Nodes. No container runs: the controller only
+// writes the status of Pods and Nodes, at once or as annotations of the Pod say.
 //
 //	bound ──▶ Running and Ready ──▶ a Job's Pod: Succeeded
 //	being deleted ──▶ gone
 //
-// What it writes is what the fast stages of kwok write, unless annotations of the Pod say otherwise; see [Script].
+// Without annotations it writes what the fast stages of kwok write. See [Script] for the annotations.
 package kubelet
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// New returns the kubelets.
+// New returns the controller that acts as all kubelets.
 func New(control.Options) control.Controller {
 	k := &kubelet{addresses: newAddresses()}
 	k.Keyed = control.Keyed{Title: "kubelet", Map: k.learn, Reconcile: k.reconcile}
@@ -32,7 +32,7 @@ type kubelet struct {
 	addresses *addresses
 }
 
-// Boot returns the requests that make the Node of a cluster that has none.
+// Boot returns the requests that create a Node, if the cluster has none.
 func Boot(v core.View) []core.Request {
 	for range v.All(control.Nodes.Prefix("")) {
 		return nil
@@ -54,12 +54,12 @@ func Boot(v core.View) []core.Request {
 // firstNode is the name of the Node that a cluster begins with.
 const firstNode = "node-0"
 
-// userOf is the kubelet of a Node. It may do everything: there is no authorizer that knows which Pods are on a Node.
+// userOf returns the user of the kubelet of a Node. It is an administrator: there is no node authorizer.
 func userOf(node string) control.User {
 	return control.User{Name: "system:node:" + node, Groups: []string{"system:nodes", "system:masters", "system:authenticated"}, Agent: "kubelet"}
 }
 
-// learn adds Pods and Nodes that have changed. A new Node has the Pods that are bound to its name.
+// learn adds Pods and Nodes that have changed, and the Pods of a new Node.
 func (k *kubelet) learn(s *control.State, c control.Change, add func(string)) {
 	switch {
 	case c.In(control.Pods):
@@ -93,7 +93,7 @@ func (k *kubelet) reconcile(now time.Time, s *control.State, key string) (r cont
 	}
 	n := control.Get[corev1.Node](s, control.Nodes.Key("", p.Spec.NodeName))
 	if n == nil {
-		return r // nobody plays the kubelet of a Node that is not there
+		return r // without a Node there is no kubelet
 	}
 	user, script := userOf(n.Name), scriptOf(p)
 	if p.DeletionTimestamp != nil {
@@ -121,7 +121,8 @@ func (k *kubelet) reconcile(now time.Time, s *control.State, key string) (r cont
 	return r
 }
 
-// stopped is when a Pod that is being deleted has ended: as soon as its script lets it, or when its grace is over.
+// stopped returns when a Pod that is being deleted has stopped: after the time of its script, or when its grace period
+// is over.
 func stopped(p *corev1.Pod, s Script) time.Time {
 	grace := time.Duration(0)
 	if p.DeletionGracePeriodSeconds != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// quarantine is how long a Node may be gone before its Pods are lost.
+// quarantine is how long a Node must be gone until its Pods are deleted.
 const quarantine = 40 * time.Second
 
 var collector = control.ServiceAccount("pod-garbage-collector")
 
-// Lost deletes the Pods of Nodes that are gone, as the garbage collector of Pods does.
+// Lost returns the controller that deletes the Pods of Nodes that are gone, as the real garbage collector of Pods does.
 func Lost(control.Options) control.Controller {
 	l := &lost{since: map[string]time.Time{}}
 	l.Keyed = control.Keyed{Title: "pod-garbage-collector-controller", Map: l.learn, Reconcile: l.reconcile}

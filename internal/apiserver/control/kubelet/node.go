@@ -16,7 +16,7 @@ const (
 	version     = "kwok-0.8.0"
 )
 
-// conditions are those of a Node that is well.
+// conditions has the conditions of a healthy Node.
 var conditions = []corev1.NodeCondition{
 	{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
 	{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
@@ -25,8 +25,7 @@ var conditions = []corev1.NodeCondition{
 	{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "RouteCreated", Message: "RouteController created a route"},
 }
 
-// initialize returns what makes a Node ready that has no conditions yet. Then the taint of those that are not ready
-// goes.
+// initialize returns the requests that make a new Node ready: they write its status, and remove the taint not-ready.
 func initialize(now time.Time, n *corev1.Node) (out []core.Request) {
 	user := userOf(n.Name)
 	ready := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
@@ -36,7 +35,7 @@ func initialize(now time.Time, n *corev1.Node) (out []core.Request) {
 		fill(now, n)
 		return []core.Request{user.UpdateStatus(control.Nodes, n)}
 	case n.Status.Conditions[ready].Status != corev1.ConditionTrue:
-		return nil // somebody wants it so
+		return nil // its creator has set the conditions
 	}
 	notReady := func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }
 	if slices.ContainsFunc(n.Spec.Taints, notReady) {
@@ -79,7 +78,7 @@ func fill(now time.Time, n *corev1.Node) {
 	st.Phase = corev1.NodeRunning
 }
 
-// addressOf is the address of a Node in the cluster; "" if it has none.
+// addressOf returns the internal address of a Node; "" if it has none.
 func addressOf(n *corev1.Node) string {
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {

@@ -8,20 +8,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotations of a Pod, and so of the template that makes it, say what becomes of it. Durations are those of Go, such
-// as "1m30s". Times of a Pod are whole seconds, so a step may come up to a second early.
+// Annotations of a Pod, or of the template that makes it, script its life. Durations have the form of Go, such as
+// "1m30s". Times of a Pod are whole seconds, so a step may come up to a second early.
 const (
-	// StartAfter is how long containers are created before they run.
+	// StartAfter is the time until the containers run.
 	StartAfter = "kubelet.flyball.dev/start-after"
-	// ReadyAfter is how long they run before they are ready. "never" is never.
+	// ReadyAfter is the time from then until they are ready; "never" if they never are.
 	ReadyAfter = "kubelet.flyball.dev/ready-after"
 	// Image is "missing" if images cannot be pulled.
 	Image = "kubelet.flyball.dev/image"
-	// ExitAfter is how long they run before they end. A Job's containers end at once, others never.
+	// ExitAfter is the time that they run. Without it those of a Job's Pod end at once, and others never.
 	ExitAfter = "kubelet.flyball.dev/exit-after"
-	// ExitCode is that of containers which end. Zero is the default.
+	// ExitCode is the exit code of the containers. The default is zero.
 	ExitCode = "kubelet.flyball.dev/exit-code"
-	// StopAfter is how long they take to stop when the Pod is deleted, within its grace period.
+	// StopAfter is the time that they take to stop when the Pod is deleted, at most its grace period.
 	StopAfter = "kubelet.flyball.dev/stop-after"
 )
 
@@ -30,18 +30,18 @@ const prefix = "kubelet.flyball.dev/"
 // never is a time that does not come.
 const never = time.Duration(-1)
 
-// Script is what becomes of a Pod.
+// Script is the script of a Pod's life, as its annotations give it.
 type Script struct {
 	Start, Stop time.Duration
-	// Ready and Exit may be never. They count from when the containers run.
+	// Ready and Exit count from the time at which the containers run. Both may be never.
 	Ready, Exit time.Duration
 	Code        int32
 	Missing     bool
-	// plain is whether nobody has said anything.
+	// plain says that the Pod has none of the annotations.
 	plain bool
 }
 
-// scriptOf reads the annotations of a Pod. What is not valid counts as if it were not there.
+// scriptOf reads the annotations of a Pod. It ignores values that are not valid.
 func scriptOf(p *corev1.Pod) Script {
 	duration := func(name string, or time.Duration) time.Duration {
 		text := p.Annotations[name]
@@ -69,7 +69,7 @@ func scriptOf(p *corev1.Pod) Script {
 	return s
 }
 
-// crashDelay is how long a container that has ended waits before it is started again.
+// crashDelay returns how long a container that has ended waits until it is started again.
 func crashDelay(restarts int32) time.Duration {
 	if restarts == 0 {
 		return 0

@@ -16,8 +16,8 @@ import (
 
 var clearer = control.ServiceAccount("namespace-controller")
 
-// Clear deletes what is in a namespace that is being deleted: its Pods first, and when they are gone all the rest,
-// of whatever kind. Then the namespace goes. Its conditions say what remains.
+// Clear returns the controller that deletes the content of a namespace that is being deleted: first its Pods, and then
+// all other objects. Then it removes the finalizer of the namespace. Conditions of the namespace say what remains.
 func Clear(control.Options) control.Controller {
 	return &control.Keyed{
 		Title: "namespace-controller",
@@ -53,7 +53,7 @@ func clear(now time.Time, s *control.State, key string) (r control.Result) {
 	next := ns.DeepCopy()
 	if rest.judge(now, next) {
 		r.Requests = append(r.Requests, clearer.UpdateStatus(control.Namespaces, next))
-		return r // the change brings it back
+		return r // the change of the status adds the key again
 	}
 	if len(rest.count) == 0 {
 		next.Spec.Finalizers = slices.DeleteFunc(next.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
@@ -64,15 +64,15 @@ func clear(now time.Time, s *control.State, key string) (r control.Result) {
 
 func ptr[T any](v T) *T { return &v }
 
-// content is what is in a namespace.
+// content describes the objects in a namespace.
 type content struct {
 	fresh      []string       // paths of collections with objects that are not being deleted yet
 	count      map[string]int // of objects, by resource and group
 	finalizers map[string]int
-	pods       bool // only they are looked at so far
+	pods       bool // there are Pods, and other objects were not counted
 }
 
-// contents returns what is in a namespace: only its Pods while there are any.
+// contents returns the content of a namespace: only its Pods while there are any.
 func contents(s *control.State, namespace string) content {
 	c := content{count: map[string]int{}, finalizers: map[string]int{}}
 	if c.look(s, control.Pods.Prefix(namespace)); len(c.count) > 0 {
@@ -85,7 +85,7 @@ func contents(s *control.State, namespace string) content {
 	return c
 }
 
-// look counts the objects of one collection.
+// look adds the objects of one collection to the content.
 func (c *content) look(s *control.State, prefix string) {
 	var fresh *core.Object
 	n := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// Accounts makes the service account "default" in each namespace.
+// Accounts returns the controller that creates the service account "default" in each namespace.
 func Accounts(control.Options) control.Controller {
 	user := control.ServiceAccount("service-account-controller")
 	return filler("serviceaccount-controller", control.ServiceAccounts, "default", func(_ *control.State, namespace, key string) core.Request {
@@ -22,12 +22,13 @@ func Accounts(control.Options) control.Controller {
 const (
 	bundle      = "kube-root-ca.crt"
 	description = "kubernetes.io/description"
-	// about is what the real controller says of the bundle.
+	// about is the description that the real controller gives the bundle.
 	about = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or " +
 		"kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
-// Certificates keeps the ConfigMap with the certificates of the server's authority in each namespace.
+// Certificates returns the controller that keeps a ConfigMap with the certificate of the server's authority in each
+// namespace.
 func Certificates(o control.Options) control.Controller {
 	user := control.ServiceAccount("root-ca-cert-publisher")
 	return filler("root-ca-certificate-publisher-controller", control.ConfigMaps, bundle, func(s *control.State, namespace, key string) core.Request {
@@ -49,8 +50,8 @@ func Certificates(o control.Options) control.Controller {
 	})
 }
 
-// filler returns a controller that has one object in each namespace that is not being deleted. Request returns
-// what brings it about; the zero value if there is nothing to do.
+// filler returns a controller that keeps one object in each namespace that is not being deleted. request returns the
+// request that creates or mends the object; the zero value if the object is as it should be.
 func filler(title string, kind control.Kind, name string, request func(s *control.State, namespace, key string) core.Request) control.Controller {
 	return &control.Keyed{
 		Title: title,

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// MatchesNode reports whether the node is one that the pod's node selector and required node affinity allow.
+// MatchesNode reports whether the node selector and the required node affinity of a Pod match a Node.
 func MatchesNode(spec *corev1.PodSpec, node *corev1.Node) bool {
 	for k, v := range spec.NodeSelector {
 		if got, ok := node.Labels[k]; !ok || got != v {
@@ -53,14 +53,14 @@ func requirementMatches(r corev1.NodeSelectorRequirement, values map[string]stri
 	return false
 }
 
-// Tolerates reports whether the tolerations bear all taints of the node that have one of the effects.
+// Tolerates reports whether tolerations cover all taints of a Node that have one of the effects.
 func Tolerates(tolerations []corev1.Toleration, node *corev1.Node, effects ...corev1.TaintEffect) bool {
 	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return slices.Contains(effects, t.Effect) && !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return Bears(x, t) })
 	})
 }
 
-// Bears reports whether a toleration is for a taint.
+// Bears reports whether a toleration covers a taint.
 func Bears(x corev1.Toleration, t corev1.Taint) bool {
 	if x.Effect != "" && x.Effect != t.Effect || x.Key != "" && x.Key != t.Key {
 		return false

@@ -1,4 +1,5 @@
-// Package pod has what controllers do with Pods: make them from templates, adopt them, and judge their state.
+// Package pod has functions for controllers of Pods: to make Pods from templates, to judge their state, and to choose
+// those to delete.
 package pod
 
 import (
@@ -11,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FromTemplate returns the Pod that a template and an owner ask for. The server completes its name.
+// FromTemplate returns a new Pod from a template, controlled by an owner. The server generates its name.
 func FromTemplate(template *corev1.PodTemplateSpec, owner metav1.OwnerReference, ownerMeta metav1.Object) *corev1.Pod {
 	t := template.DeepCopy()
 	return &corev1.Pod{
@@ -23,10 +24,10 @@ func FromTemplate(template *corev1.PodTemplateSpec, owner metav1.OwnerReference,
 	}
 }
 
-// Prefix is what the names of an owner's Pods begin with.
+// Prefix returns the prefix of generated names of an owner's Pods.
 func Prefix(owner string) string {
 	if len(validation.IsDNS1123Subdomain(owner+"-a")) > 0 {
-		return owner // it is too long for a dash
+		return owner // with a dash it would be too long
 	}
 	return owner + "-"
 }
@@ -34,12 +35,12 @@ func Prefix(owner string) string {
 // Active reports whether a Pod has not ended and is not being deleted.
 func Active(p *corev1.Pod) bool { return !Ended(p) && p.DeletionTimestamp == nil }
 
-// Ended reports whether a Pod has run for good.
+// Ended reports whether a Pod has succeeded or failed.
 func Ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// Terminating reports whether a Pod runs and is being deleted.
+// Terminating reports whether a Pod is being deleted and has not ended.
 func Terminating(p *corev1.Pod) bool { return !Ended(p) && p.DeletionTimestamp != nil }
 
 // Condition returns a condition; nil if the Pod does not have it.
@@ -57,8 +58,8 @@ func Ready(p *corev1.Pod) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// Available reports whether a Pod has been ready for some seconds. If that is only a matter of time, then is when
-// it will be.
+// Available reports whether a Pod has been ready for a number of seconds. If it is ready and has not been for so long,
+// then is when it will have been; otherwise then is zero.
 func Available(p *corev1.Pod, seconds int32, now time.Time) (ok bool, then time.Time) {
 	if !Ready(p) {
 		return false, time.Time{}
@@ -71,7 +72,7 @@ func Available(p *corev1.Pod, seconds int32, now time.Time) (ok bool, then time.
 	return false, then
 }
 
-// restarts returns the most restarts of a container of a Pod.
+// restarts returns the highest restart count of the containers of a Pod.
 func restarts(p *corev1.Pod) (most int32) {
 	for _, c := range p.Status.ContainerStatuses {
 		most = max(most, c.RestartCount)
@@ -79,12 +80,12 @@ func restarts(p *corev1.Pod) (most int32) {
 	return most
 }
 
-// phases in the order in which Pods are given up.
+// phases gives the order in which Pods are deleted by their phase.
 var phases = map[corev1.PodPhase]int{corev1.PodPending: 0, corev1.PodUnknown: 1, corev1.PodRunning: 2}
 
-// Spare sorts Pods by the order in which they are given up when there are too many. First come those without a node,
-// not running, and not ready. Then count a lower deletion cost, more Pods of the same owner on the node, a shorter
-// time of being ready, more restarts, and a lower age. Beside has the number of those Pods for each node.
+// Spare sorts Pods: when there are too many, the first are deleted first. Pods without a node, not running, or not
+// ready come first. Then count a lower deletion cost, more Pods of the same owner on the node, a shorter time of being
+// ready, more restarts, and a lower age. beside has the number of Pods of the owner for each node.
 func Spare(pods []*corev1.Pod, beside map[string]int, now time.Time) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		for _, n := range []int{
@@ -116,12 +117,12 @@ func first(a, b bool) int {
 	return 1
 }
 
-// later compares times by the logarithm of their age, as the real controllers do: ages that are alike are equal.
+// later compares times by the logarithm of their age, as the real controllers do: similar ages are equal.
 func later(a, b metav1.Time, now time.Time) int {
 	return age(a, now) - age(b, now)
 }
 
-// age is the logarithm of an age in nanoseconds. What has no time is the youngest.
+// age returns the logarithm of the age in nanoseconds of a time. The zero time has the lowest age.
 func age(t metav1.Time, now time.Time) (n int) {
 	if t.IsZero() {
 		return -1
@@ -139,7 +140,7 @@ func readySince(p *corev1.Pod) metav1.Time {
 	return Condition(p, corev1.PodReady).LastTransitionTime
 }
 
-// cost is the annotation for the cost of a deletion.
+// cost returns the deletion cost in the annotation of a Pod; zero without it.
 func cost(p *corev1.Pod) (n int64) {
 	text := p.Annotations[corev1.PodDeletionCost]
 	negative := strings.HasPrefix(text, "-")

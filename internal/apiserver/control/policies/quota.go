@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// Quotas returns the controller that writes into each ResourceQuota what its namespace uses.
+// Quotas returns the controller that writes the usage of its namespace into the status of each ResourceQuota.
 func Quotas(control.Options) control.Controller {
 	user := control.ServiceAccount("resourcequota-controller")
 	return &control.Keyed{Title: "resourcequota-controller", Map: func(s *control.State, c control.Change, add func(string)) {
@@ -47,7 +47,7 @@ func Quotas(control.Options) control.Controller {
 	}}
 }
 
-// counted are the resources whose objects are counted by a name of their own.
+// counted has the kinds whose objects a quota counts by a resource name of its own, such as "pods".
 var counted = map[corev1.ResourceName]control.Kind{
 	corev1.ResourceServices: calls.Services, corev1.ResourcePersistentVolumeClaims: calls.Claims, corev1.ResourceReplicationControllers: control.ReplicationControllers,
 	corev1.ResourceQuotas: calls.Quotas, corev1.ResourceConfigMaps: control.ConfigMaps, corev1.ResourceSecrets: control.NewKind("", "v1", "secrets"),
@@ -55,7 +55,7 @@ var counted = map[corev1.ResourceName]control.Kind{
 
 const ofClass = ".storageclass.storage.k8s.io/"
 
-// usage returns how much of a resource the namespace of a quota uses. It is not known of names that mean nothing.
+// usage returns how much of a resource the namespace of a quota uses. It reports false for a name that is no resource.
 func usage(now time.Time, s *control.State, q *corev1.ResourceQuota, name corev1.ResourceName) (resource.Quantity, bool) {
 	sum := resource.Quantity{Format: resource.DecimalSI}
 	if kind, ok := counted[name]; ok {
@@ -107,7 +107,7 @@ func count(s *control.State, prefix string) (n int64) {
 	return n
 }
 
-// plus adds to a sum, which takes the format of what is added first.
+// plus adds n to a sum. A zero sum takes the format of n.
 func plus(sum *resource.Quantity, n resource.Quantity) {
 	if sum.IsZero() && !n.IsZero() {
 		sum.Format = n.Format
@@ -115,7 +115,7 @@ func plus(sum *resource.Quantity, n resource.Quantity) {
 	sum.Add(n)
 }
 
-// ports returns how many node ports, or load balancers, a Service takes.
+// ports returns how much a Service counts for one of the resource names about Services.
 func ports(s *corev1.Service, name corev1.ResourceName) int64 {
 	balanced := s.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch {
@@ -131,14 +131,14 @@ func ports(s *corev1.Service, name corev1.ResourceName) int64 {
 	return 0
 }
 
-// isCompute reports whether a name is of what containers ask for.
+// isCompute reports whether a name is that of a resource that containers request or limit.
 func isCompute(name corev1.ResourceName) bool {
 	text := string(name)
 	return slices.Contains([]string{"cpu", "memory", "ephemeral-storage"}, text) || strings.HasPrefix(text, "hugepages-") ||
 		strings.HasPrefix(text, "requests.") || strings.HasPrefix(text, "limits.")
 }
 
-// counts reports whether a pod has not ended, and is not long overdue.
+// counts reports whether a quota counts a Pod: it has not ended, and the end of its deletion is not overdue.
 func counts(now time.Time, p *corev1.Pod) bool {
 	if pod.Ended(p) {
 		return false
@@ -147,8 +147,8 @@ func counts(now time.Time, p *corev1.Pod) bool {
 	return d == nil || g == nil || !now.After(d.Add(time.Duration(*g)*time.Second))
 }
 
-// podUsage returns how much of a resource a pod asks for: the sum of its containers, or the most of a container
-// that runs before them, and what the pod itself costs.
+// podUsage returns how much of a resource a Pod requests: the sum of its containers or, if that is more, the highest
+// of its init containers; and its overhead.
 func podUsage(p *corev1.Pod, name corev1.ResourceName) resource.Quantity {
 	if name == corev1.ResourcePods {
 		return *resource.NewQuantity(1, resource.DecimalSI)
@@ -191,7 +191,7 @@ func podUsage(p *corev1.Pod, name corev1.ResourceName) resource.Quantity {
 	return sum
 }
 
-// inScope reports whether a quota is about a pod.
+// inScope reports whether all scopes of a quota match a Pod.
 func inScope(q *corev1.ResourceQuota, p *corev1.Pod) bool {
 	var all []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range q.Spec.Scopes {

@@ -1,24 +1,16 @@
 package policies
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control/controltest"
 )
 
-func parse[T any](t *testing.T, text string) *T {
-	t.Helper()
-	o := new(T)
-	if err := json.Unmarshal([]byte(text), o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 func TestPodUsage(t *testing.T) {
-	p := parse[corev1.Pod](t, `{"spec":{
+	p := controltest.Parse[corev1.Pod](t, `{"spec":{
 		"containers":[{"resources":{"requests":{"cpu":"100m","memory":"1Gi"},"limits":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"200m","example.com/gpu":"2"}}}],
 		"initContainers":[{"resources":{"requests":{"cpu":"250m","memory":"3Gi"}}},{"restartPolicy":"Always","resources":{"requests":{"cpu":"50m"}}},{"resources":{"requests":{"cpu":"320m"}}}],
 		"overhead":{"cpu":"1m"}}}`)
@@ -29,14 +21,14 @@ func TestPodUsage(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got.String(), want)
 		}
 	}
-	p.Spec.Resources = parse[corev1.ResourceRequirements](t, `{"requests":{"cpu":"2"}}`)
+	p.Spec.Resources = controltest.Parse[corev1.ResourceRequirements](t, `{"requests":{"cpu":"2"}}`)
 	if got := podUsage(p, "cpu"); got.String() != "2001m" {
 		t.Errorf("of the pod: %s", got.String())
 	}
 }
 
 func TestScopes(t *testing.T) {
-	p := parse[corev1.Pod](t, `{"spec":{"priorityClassName":"high","activeDeadlineSeconds":1},"status":{"qosClass":"BestEffort"}}`)
+	p := controltest.Parse[corev1.Pod](t, `{"spec":{"priorityClassName":"high","activeDeadlineSeconds":1},"status":{"qosClass":"BestEffort"}}`)
 	for spec, want := range map[string]bool{
 		`{}`: true, `{"scopes":["Terminating","BestEffort"]}`: true, `{"scopes":["NotTerminating"]}`: false, `{"scopes":["NotBestEffort"]}`: false,
 		`{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["high"]}]}}`:    true,
@@ -44,7 +36,7 @@ func TestScopes(t *testing.T) {
 		`{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"DoesNotExist"}]}}`:            false,
 		`{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"Exists"}]}}`:                  true,
 	} {
-		if got := inScope(&corev1.ResourceQuota{Spec: *parse[corev1.ResourceQuotaSpec](t, spec)}, p); got != want {
+		if got := inScope(&corev1.ResourceQuota{Spec: *controltest.Parse[corev1.ResourceQuotaSpec](t, spec)}, p); got != want {
 			t.Errorf("%s: %t", spec, got)
 		}
 	}
@@ -58,7 +50,7 @@ func TestCounts(t *testing.T) {
 		`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:40Z","deletionGracePeriodSeconds":30}}`: true,
 		`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:10Z","deletionGracePeriodSeconds":30}}`: false,
 	} {
-		if got := counts(now, parse[corev1.Pod](t, text)); got != want {
+		if got := counts(now, controltest.Parse[corev1.Pod](t, text)); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}
@@ -69,7 +61,7 @@ func TestPorts(t *testing.T) {
 		`{"spec":{"type":"ClusterIP","ports":[{"port":1}]}}`: {0, 0}, `{"spec":{"type":"NodePort","ports":[{"port":1},{"port":2}]}}`: {2, 0}, `{"spec":{"type":"LoadBalancer","ports":[{"port":1}]}}`: {1, 1},
 		`{"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,"ports":[{"port":1},{"port":2,"nodePort":3}]}}`: {1, 1},
 	} {
-		s := parse[corev1.Service](t, text)
+		s := controltest.Parse[corev1.Service](t, text)
 		if got := [2]int64{ports(s, corev1.ResourceServicesNodePorts), ports(s, corev1.ResourceServicesLoadBalancers)}; got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}

@@ -1,4 +1,4 @@
-// Package policies has the controllers that gather: the rules of ClusterRoles, and what a ResourceQuota counts.
+// Package policies has the controllers that aggregate ClusterRoles, and that compute the usage of ResourceQuotas.
 package policies
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
-// Roles returns the controller that gathers the rules of ClusterRoles with an aggregation rule.
+// Roles returns the controller that writes the rules of ClusterRoles with an aggregation rule.
 func Roles(control.Options) control.Controller {
 	user := control.ServiceAccount("clusterrole-aggregation-controller")
 	return &control.Keyed{Title: "clusterrole-aggregation-controller", Map: func(s *control.State, c control.Change, add func(string)) {
@@ -43,7 +43,7 @@ func Roles(control.Options) control.Controller {
 	}}
 }
 
-// gather returns the rules of the roles that a role selects: each once, in the order of the selectors and names.
+// gather returns the rules of the roles that a role selects, each once, ordered by selector and name of the role.
 func gather(r *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	out := []rbacv1.PolicyRule{}
 	for i := range r.AggregationRule.ClusterRoleSelectors {

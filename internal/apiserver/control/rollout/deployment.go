@@ -19,7 +19,7 @@ import (
 
 var deploymentUser = control.ServiceAccount("deployment-controller")
 
-// Deployments rolls templates of Deployments out by ReplicaSets.
+// Deployments returns the controller that rolls out the templates of Deployments by ReplicaSets.
 func Deployments(control.Options) control.Controller {
 	return &control.Keyed{
 		Title: "deployment-controller",
@@ -41,7 +41,8 @@ func deploymentSelector(s *control.State, key string) labels.Selector {
 	return control.Selector(control.Get[appsv1.Deployment](s, key).Spec.Selector)
 }
 
-// addOfEnded adds the Deployment of a Pod that is gone or has ended: one that recreates its Pods waits for that.
+// addOfEnded adds the Deployment of a Pod that is gone or has ended: a Deployment with the strategy Recreate waits for
+// that.
 func addOfEnded(s *control.State, c control.Change, add func(string)) {
 	if c.Is != nil && !pod.Ended(control.Get[corev1.Pod](s, c.Key)) {
 		return
@@ -59,17 +60,17 @@ func addOfEnded(s *control.State, c control.Change, add func(string)) {
 	}
 }
 
-// rollout is one reconcile of a Deployment. Its objects are copies; what differs in the end is written.
+// rollout is one reconcile of a Deployment. Its objects are copies; at the end the changed ones are written.
 type rollout struct {
 	now      time.Time
 	state    *control.State
 	was, d   *appsv1.Deployment
-	sets     []*appsv1.ReplicaSet // all, by age
+	sets     []*appsv1.ReplicaSet // all of the Deployment, the oldest first
 	new      *appsv1.ReplicaSet   // has the present template; nil if there is none
 	old      []*appsv1.ReplicaSet
 	changed  map[*appsv1.ReplicaSet]bool
 	requests []core.Request
-	events   []core.Request
+	events   []control.Event
 	again    time.Time
 }
 
@@ -80,7 +81,7 @@ func reconcileDeployment(now time.Time, s *control.State, key string) (r control
 	}
 	sets, requests := control.Claim[appsv1.ReplicaSet](s, deploymentUser, control.ReplicaSets, was, control.Reference("apps/v1", "Deployment", was), control.Selector(was.Spec.Selector))
 	if len(requests) > 0 {
-		return control.Result{Requests: requests} // and then once more
+		return control.Result{Requests: requests} // the changes add the key again
 	}
 	w := &rollout{now: now, state: s, was: was, d: was.DeepCopy(), changed: map[*appsv1.ReplicaSet]bool{}}
 	for _, rs := range sets {
@@ -164,7 +165,7 @@ func (w *rollout) oldPods() bool {
 	return false
 }
 
-// cleanUp deletes old ReplicaSets that the history has no room for.
+// cleanUp deletes the oldest ReplicaSets beyond the limit of the history.
 func (w *rollout) cleanUp() {
 	limit := w.d.Spec.RevisionHistoryLimit
 	if limit == nil || *limit == 1<<31-1 {

@@ -1,4 +1,4 @@
-// Package rollout has the controllers of Deployments and ReplicaSets.
+// Package rollout has the controllers of Deployments, ReplicaSets and ReplicationControllers.
 //
 //	Deployment ──▶ one ReplicaSet for each template: scaled up and down ──▶ Pods
 package rollout
@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// flavor is a kind of objects that keep Pods. ReplicationControllers are taken for ReplicaSets.
+// flavor is a kind whose objects keep a number of Pods: ReplicaSets, or ReplicationControllers, which are converted.
 type flavor struct {
 	title, apiVersion, name string
 	user                    control.User
@@ -34,10 +34,10 @@ var replicaSets = flavor{
 
 var replicaSetUser = control.ServiceAccount("replicaset-controller")
 
-// burst is the most Pods that are made or deleted for one ReplicaSet at once.
+// burst bounds the Pods that one reconcile creates or deletes.
 const burst = 500
 
-// ReplicaSets keeps as many Pods as each ReplicaSet asks for.
+// ReplicaSets returns the controller that keeps the number of Pods of each ReplicaSet.
 func ReplicaSets(control.Options) control.Controller { return replicaSets.controller() }
 
 func (f flavor) controller() control.Controller {
@@ -81,7 +81,7 @@ func (f flavor) reconcile(now time.Time, s *control.State, key string) (r contro
 			terminating++
 		}
 	}
-	// What exists counts before what is made now, as for the real controller.
+	// The status counts the Pods before this reconcile, as that of the real controller does.
 	status, again := replicaSetStatus(now, rs, active, terminating)
 	if rs.DeletionTimestamp == nil {
 		requests = append(requests, f.scale(now, s, rs, ref, active)...)
@@ -94,7 +94,7 @@ func (f flavor) reconcile(now time.Time, s *control.State, key string) (r contro
 	return control.Result{Requests: requests, At: again}
 }
 
-// scale makes or deletes Pods.
+// scale creates the Pods that are missing, or deletes those that are too many.
 func (f flavor) scale(now time.Time, s *control.State, rs *appsv1.ReplicaSet, ref metav1.OwnerReference, active []*corev1.Pod) (out []core.Request) {
 	diff := len(active) - int(*rs.Spec.Replicas)
 	if diff < 0 {
@@ -114,7 +114,7 @@ func (f flavor) scale(now time.Time, s *control.State, rs *appsv1.ReplicaSet, re
 	return out
 }
 
-// beside counts the Pods on each node that the ReplicaSets of the same Deployment have.
+// beside counts the Pods of the ReplicaSets of the same Deployment, for each node.
 func beside(s *control.State, rs *appsv1.ReplicaSet, active []*corev1.Pod) map[string]int {
 	count := map[string]int{}
 	for _, p := range active {
@@ -138,7 +138,7 @@ func beside(s *control.State, rs *appsv1.ReplicaSet, active []*corev1.Pod) map[s
 	return count
 }
 
-// replicaSetStatus returns the status of a ReplicaSet, and when it changes without a change of a Pod.
+// replicaSetStatus returns the status of a ReplicaSet, and when it will change without a change of a Pod.
 func replicaSetStatus(now time.Time, rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32) (status appsv1.ReplicaSetStatus, again time.Time) {
 	status = *rs.Status.DeepCopy()
 	status.ObservedGeneration, status.TerminatingReplicas = rs.Generation, &terminating
@@ -173,7 +173,7 @@ func dropCondition(all []appsv1.ReplicaSetCondition, kind appsv1.ReplicaSetCondi
 	return out
 }
 
-// failure notes that a Pod could not be made or deleted.
+// failure returns the request that notes in the status that a Pod could not be created or deleted.
 func (f flavor) failure(now time.Time, s *control.State, key string, r core.Request, why *metav1.Status) []core.Request {
 	rs := f.get(s, key)
 	reason := map[string]string{"POST": "FailedCreate", "DELETE": "FailedDelete"}[r.Method]
@@ -188,6 +188,5 @@ func (f flavor) failure(now time.Time, s *control.State, key string, r core.Requ
 	rs = rs.DeepCopy()
 	rs.Status.Conditions = append(rs.Status.Conditions, appsv1.ReplicaSetCondition{
 		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now), Reason: reason, Message: why.Message})
-	said := f.user.Event(now, f.title, f.apiVersion, f.name, rs, corev1.EventTypeWarning, reason, map[string]string{"POST": "Error creating: ", "DELETE": "Error deleting: "}[r.Method]+why.Message)
-	return []core.Request{f.status(rs), said}
+	return []core.Request{f.status(rs)}
 }

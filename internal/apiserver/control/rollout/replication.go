@@ -25,11 +25,11 @@ var replications = flavor{
 	},
 }
 
-// ReplicationControllers keeps as many Pods as each ReplicationController asks for.
+// ReplicationControllers returns the controller that keeps the number of Pods of each ReplicationController.
 func ReplicationControllers(control.Options) control.Controller { return replications.controller() }
 
 func asReplicaSet(rc *corev1.ReplicationController) *appsv1.ReplicaSet {
-	none := int32(0) // it does not count what terminates
+	none := int32(0) // its status has no count of terminating Pods
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: rc.ObjectMeta,
 		Spec:       appsv1.ReplicaSetSpec{Replicas: rc.Spec.Replicas, MinReadySeconds: rc.Spec.MinReadySeconds, Selector: &metav1.LabelSelector{MatchLabels: rc.Spec.Selector}, Template: *rc.Spec.Template},
@@ -43,7 +43,7 @@ func asReplicaSet(rc *corev1.ReplicationController) *appsv1.ReplicaSet {
 	return rs
 }
 
-// asReplication has what the update of a status needs.
+// asReplication returns a ReplicationController with the fields that an update of its status needs.
 func asReplication(rs *appsv1.ReplicaSet) *corev1.ReplicationController {
 	rc := &corev1.ReplicationController{
 		ObjectMeta: rs.ObjectMeta,

@@ -23,7 +23,7 @@ const (
 	maxKey      = "deployment.kubernetes.io/max-replicas"
 )
 
-// maxHistory is the most characters of a history.
+// maxHistory bounds the characters of the annotation for former revisions.
 const maxHistory = 2000
 
 // notCopied are annotations of a Deployment that its ReplicaSets do not take over.
@@ -32,7 +32,7 @@ var notCopied = map[string]bool{
 	appsv1.DeprecatedRollbackTo: true,
 }
 
-// revision is the number of a ReplicaSet; zero if it has none.
+// revision returns the revision number of a ReplicaSet; zero if it has none.
 func revision(rs *appsv1.ReplicaSet) int64 {
 	n, err := strconv.ParseInt(rs.Annotations[revisionKey], 10, 64)
 	if err != nil {
@@ -41,7 +41,7 @@ func revision(rs *appsv1.ReplicaSet) int64 {
 	return n
 }
 
-// find tells the ReplicaSet with the present template from the others.
+// find finds the ReplicaSet with the present template, and the old ones.
 func (w *rollout) find() {
 	w.new, w.old = nil, nil
 	for _, rs := range w.sets {
@@ -64,8 +64,8 @@ func (w *rollout) sameTemplate(rs *appsv1.ReplicaSet) bool {
 	return equality.Semantic.DeepEqual(*t, want)
 }
 
-// syncRevision numbers the new ReplicaSet, and makes it if that is asked for. It reports false if there is none
-// afterwards.
+// syncRevision sets the revision of the new ReplicaSet. If there is none and create is set, it creates it. It reports
+// false if there is none afterwards.
 func (w *rollout) syncRevision(create bool) bool {
 	last := int64(0)
 	for _, rs := range w.old {
@@ -98,7 +98,7 @@ func (w *rollout) setRevision(text string) {
 	}
 }
 
-// create makes the ReplicaSet of the present template.
+// create creates the ReplicaSet of the present template.
 func (w *rollout) create(next string) {
 	template := w.d.Spec.Template.DeepCopy()
 	text, err := json.Marshal(template)
@@ -148,8 +148,8 @@ func with(labels map[string]string, hash string) map[string]string {
 	return labels
 }
 
-// annotate gives a ReplicaSet the annotations of its Deployment and its revision. A revision that it had before,
-// since it is rolled back to, goes into its history. It reports whether something has changed.
+// annotate gives a ReplicaSet the annotations of its Deployment, and its revision. If it had another revision, as after
+// a rollback, that goes into its history. It reports whether anything has changed.
 func (w *rollout) annotate(rs *appsv1.ReplicaSet, next string) (changed bool) {
 	if rs.Annotations == nil {
 		rs.Annotations = map[string]string{}
@@ -179,7 +179,7 @@ func (w *rollout) annotate(rs *appsv1.ReplicaSet, next string) (changed bool) {
 	return true
 }
 
-// annotateSize notes how large the Deployment is, for the next time that its size changes.
+// annotateSize notes the size of the Deployment in a ReplicaSet, so that a change of it can be seen.
 func (w *rollout) annotateSize(rs *appsv1.ReplicaSet) (changed bool) {
 	for key, n := range map[string]int32{desiredKey: *w.d.Spec.Replicas, maxKey: *w.d.Spec.Replicas + surge(w.d)} {
 		if text := strconv.Itoa(int(n)); rs.Annotations[key] != text {

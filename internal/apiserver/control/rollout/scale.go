@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 )
 
-// bounds returns by how much a rolling update may exceed the replicas, and by how much fall below them.
+// bounds returns the numbers of Pods that a rolling update may have too many, and that may be unavailable.
 func bounds(d *appsv1.Deployment) (surge, unavailable int32) {
 	r := d.Spec.Strategy.RollingUpdate
 	if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || r == nil {
@@ -46,7 +47,7 @@ func maxUnavailable(d *appsv1.Deployment) int32 {
 	return min(n, *d.Spec.Replicas)
 }
 
-// desired is the size of all ReplicaSets together.
+// desired returns the sum of the sizes of ReplicaSets.
 func desired(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, rs := range sets {
 		n += *rs.Spec.Replicas
@@ -54,7 +55,7 @@ func desired(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// active are the ReplicaSets that are to have Pods.
+// active returns the ReplicaSets with a size above zero.
 func active(sets []*appsv1.ReplicaSet) (out []*appsv1.ReplicaSet) {
 	for _, rs := range sets {
 		if *rs.Spec.Replicas > 0 {
@@ -64,7 +65,7 @@ func active(sets []*appsv1.ReplicaSet) (out []*appsv1.ReplicaSet) {
 	return out
 }
 
-// resized reports whether the Deployment has another size than when its ReplicaSets got theirs.
+// resized reports whether the size of the Deployment has changed since its ReplicaSets were scaled.
 func (w *rollout) resized() bool {
 	return slices.ContainsFunc(active(w.sets), func(rs *appsv1.ReplicaSet) bool {
 		n, err := strconv.Atoi(rs.Annotations[desiredKey])
@@ -72,7 +73,7 @@ func (w *rollout) resized() bool {
 	})
 }
 
-// scaleTo sets the size of a ReplicaSet, and notes that of the Deployment. It reports whether something changes.
+// scaleTo sets the size of a ReplicaSet, and notes that of the Deployment in it. It reports whether anything changes.
 func (w *rollout) scaleTo(rs *appsv1.ReplicaSet, n int32) bool {
 	changed := w.annotateSize(rs) || *rs.Spec.Replicas != n
 	if changed {
@@ -83,7 +84,7 @@ func (w *rollout) scaleTo(rs *appsv1.ReplicaSet, n int32) bool {
 	return changed
 }
 
-// tell makes the Event of a ReplicaSet that gets another size.
+// tell adds the Event about a ReplicaSet that is scaled.
 func (w *rollout) tell(name string, before, after int32) {
 	direction := "up"
 	switch {
@@ -92,11 +93,11 @@ func (w *rollout) tell(name string, before, after int32) {
 	case before > after:
 		direction = "down"
 	}
-	w.events = append(w.events, deploymentUser.Event(w.now, "deployment-controller", "apps/v1", "Deployment", w.d, corev1.EventTypeNormal, "ScalingReplicaSet",
-		fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, name, before, after)))
+	w.events = append(w.events, control.Event{User: deploymentUser, Key: control.Deployments.Key(w.d.Namespace, w.d.Name), Reason: "ScalingReplicaSet",
+		Message: fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, name, before, after)})
 }
 
-// room is the size that the new ReplicaSet may have now.
+// room returns the size that the new ReplicaSet may have now.
 func (w *rollout) room(rs *appsv1.ReplicaSet) int32 {
 	have, want := *rs.Spec.Replicas, *w.d.Spec.Replicas
 	if w.d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
@@ -105,7 +106,7 @@ func (w *rollout) room(rs *appsv1.ReplicaSet) int32 {
 	return have + max(0, min(want+surge(w.d)-desired(w.sets), want-have))
 }
 
-// scaleNew scales the new ReplicaSet as far as that is allowed.
+// scaleNew scales the new ReplicaSet as far as the strategy allows. It reports whether anything changes.
 func (w *rollout) scaleNew() bool {
 	switch have, want := *w.new.Spec.Replicas, *w.d.Spec.Replicas; {
 	case have == want:
@@ -116,7 +117,7 @@ func (w *rollout) scaleNew() bool {
 	return w.scaleTo(w.new, w.room(w.new))
 }
 
-// scaleOld scales old ReplicaSets down as far as enough Pods stay available: first by Pods that are not.
+// scaleOld scales old ReplicaSets down while enough Pods stay available. Pods that are not available go first.
 func (w *rollout) scaleOld() bool {
 	if desired(w.old) == 0 {
 		return false
@@ -147,7 +148,7 @@ func (w *rollout) scaleOld() bool {
 	return scaled > 0
 }
 
-// scaleAll gives ReplicaSets their part of the size of a Deployment that is paused, or whose size has changed.
+// scaleAll divides a changed size of the Deployment among its ReplicaSets in proportion to theirs.
 func (w *rollout) scaleAll() {
 	want := *w.d.Spec.Replicas
 	if one := w.only(); one != nil {
@@ -171,7 +172,7 @@ func (w *rollout) scaleAll() {
 		allowed = want + surge(w.d)
 	}
 	add := allowed - desired(sets)
-	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int { // larger ones first, and then newer ones if there is something to add
+	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int { // larger ones first; of equal ones the newer if Pods are to be added
 		age := cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 		if add > 0 {
 			age = -age
@@ -186,13 +187,13 @@ func (w *rollout) scaleAll() {
 	}
 	for i, rs := range sets {
 		if i == 0 {
-			sizes[i] = max(0, sizes[i]+add-added) // what rounding has left
+			sizes[i] = max(0, sizes[i]+add-added) // the remainder of rounding
 		}
 		w.scaleTo(rs, sizes[i])
 	}
 }
 
-// only is the one ReplicaSet with Pods or, if there is none, the newest. It is nil if several have Pods.
+// only returns the one ReplicaSet with a size above zero or, if there is none, the newest; nil if there are several.
 func (w *rollout) only() *appsv1.ReplicaSet {
 	switch sets := active(w.sets); {
 	case len(sets) == 1:
@@ -217,7 +218,7 @@ func (w *rollout) saturated() bool {
 	return err == nil && *w.new.Spec.Replicas == want && int32(n) == want && w.new.Status.AvailableReplicas == want
 }
 
-// part is how much of a change of size falls to a ReplicaSet.
+// part returns the share of a ReplicaSet in a change of size by add, of which added is already divided.
 func (w *rollout) part(rs *appsv1.ReplicaSet, add, added int32) int32 {
 	if add == 0 || add == added {
 		return 0

@@ -17,10 +17,10 @@ const (
 	reasonPaused    = "DeploymentPaused"
 )
 
-// retry is when a step is tried again that the rules program has not answered.
+// retry is the delay after which a reconcile is repeated that the rules program has not answered.
 const retry = time.Second
 
-// hasDeadline reports whether somebody wants to know if a rollout is stuck.
+// hasDeadline reports whether a Deployment has a deadline for progress.
 func hasDeadline(d *appsv1.Deployment) bool {
 	return d.Spec.ProgressDeadlineSeconds != nil && *d.Spec.ProgressDeadlineSeconds != 1<<31-1
 }
@@ -39,7 +39,7 @@ func (w *rollout) dropCondition(kind appsv1.DeploymentConditionType) {
 	w.d.Status.Conditions = slices.DeleteFunc(w.d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }
 
-// setCondition sets a condition, unless it is there with its status and reason.
+// setCondition sets a condition, unless it has the same status and reason already.
 func (w *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.NewTime(w.now.UTC().Truncate(time.Second))
 	c := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
@@ -55,7 +55,7 @@ func (w *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev
 	w.d.Status.Conditions = append(w.d.Status.Conditions, c)
 }
 
-// pause notes that a rollout has been paused or resumed: meanwhile no deadline counts.
+// pause notes in a condition that a rollout was paused or resumed. While it is paused no deadline counts.
 func (w *rollout) pause() {
 	c := w.condition(appsv1.DeploymentProgressing)
 	if !hasDeadline(w.d) || c != nil && c.Reason == reasonTimedOut {
@@ -69,7 +69,7 @@ func (w *rollout) pause() {
 	}
 }
 
-// count brings the numbers of the status, and whether enough Pods are available, to what the ReplicaSets say.
+// count sets the numbers of the status from the ReplicaSets, and the condition Available.
 func (w *rollout) count() {
 	st, terminating := &w.d.Status, int32(0)
 	st.ObservedGeneration = w.d.Generation
@@ -81,7 +81,7 @@ func (w *rollout) count() {
 		if n := rs.Status.TerminatingReplicas; n != nil && st.TerminatingReplicas != nil {
 			terminating += *n
 		} else {
-			st.TerminatingReplicas = nil // it is not known of all yet
+			st.TerminatingReplicas = nil // not every ReplicaSet has the number yet
 		}
 	}
 	if w.new != nil {
@@ -101,7 +101,7 @@ func complete(d *appsv1.Deployment, st *appsv1.DeploymentStatus) bool {
 	return st.UpdatedReplicas == want && st.Replicas == want && st.AvailableReplicas == want && st.ObservedGeneration >= d.Generation
 }
 
-// progress writes the status of a rollout: whether it is complete, goes on, or is stuck.
+// progress sets the condition Progressing: the rollout is complete, goes on, or is stuck.
 func (w *rollout) progress() {
 	before, current := w.was.Status, w.condition(appsv1.DeploymentProgressing)
 	w.count()
@@ -146,14 +146,14 @@ func (w *rollout) timedOut(c *appsv1.DeploymentCondition) bool {
 	return w.deadline(c).Before(w.now)
 }
 
-// wait comes back when the deadline is over.
+// wait has the Deployment reconciled again when its deadline is over.
 func (w *rollout) wait() {
 	if c := w.condition(appsv1.DeploymentProgressing); c != nil && !complete(w.d, &w.d.Status) && c.Reason != reasonTimedOut {
 		w.again = w.deadline(c).Add(time.Second)
 	}
 }
 
-// failures takes over that a ReplicaSet cannot make its Pods: of the new one, or else of any.
+// failures copies the condition ReplicaFailure of the new ReplicaSet or, if it has none, of any other one.
 func (w *rollout) failures() {
 	sets := w.sets
 	if w.new != nil {

@@ -18,8 +18,8 @@ import (
 // resync is how often each autoscaler looks at its target.
 const resync = 15 * time.Second
 
-// Autoscalers returns the controller of horizontal pod autoscalers. There are no metrics: it keeps targets within
-// their bounds, and says in conditions what it lacks.
+// Autoscalers returns the controller of horizontal pod autoscalers. There are no metrics: it only keeps targets within
+// their bounds, and says in conditions which metrics it lacks.
 func Autoscalers(control.Options) control.Controller {
 	user := control.ServiceAccount("horizontal-pod-autoscaler")
 	return &control.Keyed{Title: "horizontal-pod-autoscaler-controller", Map: func(_ *control.State, c control.Change, add func(string)) {
@@ -31,20 +31,19 @@ func Autoscalers(control.Options) control.Controller {
 		if old == nil {
 			return r
 		}
-		h := &autoscaler{HorizontalPodAutoscaler: old.DeepCopy(), now: now}
-		r.Requests = h.sync(s, user)
+		h := &autoscaler{HorizontalPodAutoscaler: old.DeepCopy(), now: now, Calls: &calls.Calls{User: user}}
+		h.List = h.sync(s, user)
 		if !equality.Semantic.DeepEqual(old.Status, h.Status) {
-			c := &calls.Calls{User: user, List: r.Requests}
-			c.UpdateStatus(h.HorizontalPodAutoscaler)
-			r.Requests = c.List
+			h.UpdateStatus(h.HorizontalPodAutoscaler)
 		}
-		r.At = now.Add(resync)
+		r.Requests, r.Events, r.At = h.List, h.Events, now.Add(resync)
 		return r
 	}}
 }
 
 type autoscaler struct {
 	*autoscalingv2.HorizontalPodAutoscaler
+	*calls.Calls
 	now time.Time
 }
 
@@ -53,6 +52,7 @@ func (h *autoscaler) sync(s *control.State, u control.User) []core.Request {
 	t := h.Spec.ScaleTargetRef
 	scale, kind, err := scaleOf(h.now, s, u, t.APIVersion, t.Kind, h.Namespace, t.Name)
 	if err != nil {
+		h.Warn(h.HorizontalPodAutoscaler, "FailedGetScale", err.Error())
 		h.set(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale", fmt.Sprintf("the HPA controller was unable to get the target's current scale: %v", err))
 		return nil
 	}
@@ -71,20 +71,32 @@ func (h *autoscaler) sync(s *control.State, u control.User) []core.Request {
 		h.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
 	case desired != current:
 		scale.Spec.Replicas, st.DesiredReplicas, st.LastScaleTime = desired, desired, &metav1.Time{Time: h.now}
+		why := "Current number of replicas below Spec.MinReplicas"
+		if desired < current {
+			why = "Current number of replicas above Spec.MaxReplicas"
+		}
+		h.Tell(h.HorizontalPodAutoscaler, "SuccessfulRescale", fmt.Sprintf("New size: %d; reason: %s", desired, why))
 		h.set(autoscalingv2.AbleToScale, corev1.ConditionTrue, "SucceededRescale", fmt.Sprintf("the HPA controller was able to update the target scale to %d", desired))
 		return []core.Request{u.Do(http.MethodPut, kind.Path(h.Namespace, t.Name, "scale"), "application/json", scale)}
 	case scale.Status.Selector == "":
+		h.Warn(h.HorizontalPodAutoscaler, "SelectorRequired", "selector is required")
 		h.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "InvalidSelector", "the HPA target's scale is missing a selector")
 		st.CurrentMetrics = make([]autoscalingv2.MetricStatus, 0)
 	case len(h.Spec.Metrics) > 0:
+		for _, m := range h.Spec.Metrics {
+			reason, why := lacking(m, h.Namespace)
+			h.Warn(h.HorizontalPodAutoscaler, reason, why)
+		}
 		reason, why := lacking(h.Spec.Metrics[0], h.Namespace)
+		n := len(h.Spec.Metrics)
+		h.Warn(h.HorizontalPodAutoscaler, "FailedComputeMetricsReplicas", fmt.Sprintf("invalid metrics (%d invalid out of %d), first error is: failed to get %s metric value: %s", n, n, described(h.Spec.Metrics[0]), why))
 		h.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, reason, "the HPA was unable to compute the replica count: "+why)
 		st.CurrentMetrics = make([]autoscalingv2.MetricStatus, len(h.Spec.Metrics))
 	}
 	return nil
 }
 
-// set sets a condition. Its time is that of the last change of its status.
+// set sets a condition. The time of the condition changes only with its status.
 func (h *autoscaler) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType, status corev1.ConditionStatus, reason, message string) {
 	c := autoscalingv2.HorizontalPodAutoscalerCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Time{Time: h.now}}
 	for i := range h.Status.Conditions {
@@ -97,6 +109,21 @@ func (h *autoscaler) set(kind autoscalingv2.HorizontalPodAutoscalerConditionType
 		}
 	}
 	h.Status.Conditions = append(h.Status.Conditions, c)
+}
+
+// described says what kind of metric it is.
+func described(m autoscalingv2.MetricSpec) string {
+	switch m.Type {
+	case autoscalingv2.ContainerResourceMetricSourceType:
+		return m.ContainerResource.Container + " container"
+	case autoscalingv2.PodsMetricSourceType:
+		return "pods"
+	case autoscalingv2.ObjectMetricSourceType:
+		return "object"
+	case autoscalingv2.ExternalMetricSourceType:
+		return m.External.Metric.Name + " external"
+	}
+	return m.Resource.Name.String() + " resource"
 }
 
 // lacking says why a metric is not known.

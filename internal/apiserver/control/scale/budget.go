@@ -20,10 +20,10 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// deletionTimeout is how long a pod that was evicted counts as gone while it is not.
+// deletionTimeout is how long an evicted Pod counts as gone before it is deleted.
 const deletionTimeout = 2 * time.Minute
 
-// Budgets returns the controller of pod disruption budgets: evictions are allowed by the status that it writes.
+// Budgets returns the controller of pod disruption budgets. The status that it writes allows evictions.
 func Budgets(control.Options) control.Controller {
 	user := control.ServiceAccount("disruption-controller")
 	return &control.Keyed{Title: "disruption-controller", Map: func(s *control.State, c control.Change, add func(string)) {
@@ -61,12 +61,14 @@ func Budgets(control.Options) control.Controller {
 			}
 		}
 		next, due := judge(now, b, pods, func(p *corev1.Pod) (types.UID, int32, error) { return scaleOfController(now, s, user, p) })
-		if next != nil {
-			c := &calls.Calls{User: user}
-			c.UpdateStatus(next)
-			r.Requests = c.List
+		c := &calls.Calls{User: user}
+		if len(pods) == 0 {
+			c.Tell(b, "NoPods", "No matching pods found")
 		}
-		r.At = due
+		if next != nil {
+			c.UpdateStatus(next)
+		}
+		r.Requests, r.Events, r.At = c.List, c.Events, due
 		return r
 	}}
 }
@@ -76,7 +78,7 @@ func selects(b *policyv1.PodDisruptionBudget, l map[string]string) bool {
 	return err == nil && selector.Matches(labels.Set(l))
 }
 
-// judge returns the budget with its new status, or nil if it has it already, and when to look again.
+// judge returns a copy of the budget with a new status, nil if the status does not change, and when to judge again.
 func judge(now time.Time, b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, scale func(*corev1.Pod) (types.UID, int32, error)) (*policyv1.PodDisruptionBudget, time.Time) {
 	next := b.DeepCopy()
 	expected, desired, err := expectation(b, pods, scale)
@@ -129,7 +131,7 @@ func judge(now time.Time, b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, s
 	return changed(b, next), due
 }
 
-// changed returns next, or nil if its status is not new.
+// changed returns next; nil if it has the status of b.
 func changed(b, next *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
 	if equality.Semantic.DeepEqual(b.Status, next.Status) {
 		return nil
@@ -137,7 +139,7 @@ func changed(b, next *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudge
 	return next
 }
 
-// expectation returns how many pods there are to be, and how many of them are to be healthy.
+// expectation returns how many Pods the workload is to have, and how many of them must be healthy.
 func expectation(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, scale func(*corev1.Pod) (types.UID, int32, error)) (expected, desired int32, err error) {
 	least, most := b.Spec.MinAvailable, b.Spec.MaxUnavailable
 	if most == nil && least == nil {
@@ -149,7 +151,7 @@ func expectation(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, scale func
 	scales := map[types.UID]int32{}
 	for _, p := range pods {
 		if metav1.GetControllerOfNoCopy(p) == nil {
-			continue // nobody knows how many there are to be
+			continue // the size of the workload is not known
 		}
 		uid, n, err := scale(p)
 		if err != nil {
@@ -168,8 +170,8 @@ func expectation(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, scale func
 	return expected, int32(n), err
 }
 
-// scaleOfController returns how many pods the controller of a pod wants. That of a Deployment is asked for those of
-// its ReplicaSets.
+// scaleOfController returns the uid of the controller of a Pod, and how many Pods it wants. For a ReplicaSet of a
+// Deployment it is the Deployment.
 func scaleOfController(now time.Time, s *control.State, u control.User, p *corev1.Pod) (types.UID, int32, error) {
 	ref := metav1.GetControllerOfNoCopy(p)
 	none := fmt.Errorf("found no controllers for pod %q", p.Name)

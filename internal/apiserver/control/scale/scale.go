@@ -1,5 +1,5 @@
-// Package scale has the controllers that look at how many pods a workload is to have. One is the horizontal pod
-// autoscaler, which knows no metrics; the other one counts for pod disruption budgets.
+// Package scale has the controllers that read the size of workloads: that of horizontal pod autoscalers, without
+// metrics, and that of pod disruption budgets.
 package scale
 
 import (
@@ -18,10 +18,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
-// definitions are the definitions of custom resources.
-var definitions = control.NewKind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-
-// builtIn are the resources of built-in kinds that have a scale.
+// builtIn has the resources of the built-in workload kinds. Some have no subresource scale.
 var builtIn = map[schema.GroupKind]string{
 	{Group: "apps", Kind: "Deployment"}:         "deployments",
 	{Group: "apps", Kind: "ReplicaSet"}:         "replicasets",
@@ -41,10 +38,7 @@ func resource(s *control.State, apiVersion, kind string) (control.Kind, error) {
 	if name := builtIn[schema.GroupKind{Group: gv.Group, Kind: kind}]; name != "" {
 		return control.NewKind(gv.Group, "v1", name), nil
 	}
-	for _, d := range control.List[definition](s, definitions, "") {
-		if d.Spec.Group != gv.Group || d.Spec.Names.Kind != kind {
-			continue
-		}
+	if d := control.DefinitionOf(s, gv.Group, kind); d != nil {
 		version := ""
 		for _, v := range d.Spec.Versions {
 			if v.Served && (version == "" || v.Name == gv.Version) {
@@ -56,22 +50,7 @@ func resource(s *control.State, apiVersion, kind string) (control.Kind, error) {
 	return control.Kind{}, fmt.Errorf("no matches for kind %q in group %q", kind, gv.Group)
 }
 
-// definition is what is needed of a definition of a custom resource.
-type definition struct {
-	Spec struct {
-		Group string `json:"group"`
-		Names struct {
-			Kind   string `json:"kind"`
-			Plural string `json:"plural"`
-		} `json:"names"`
-		Versions []struct {
-			Name   string `json:"name"`
-			Served bool   `json:"served"`
-		} `json:"versions"`
-	} `json:"spec"`
-}
-
-// scaleOf reads the scale of an object, and returns its resource.
+// scaleOf returns the scale of an object, and the resource of the object.
 func scaleOf(now time.Time, s *control.State, u control.User, apiVersion, kind, ns, name string) (*autoscalingv1.Scale, control.Kind, error) {
 	k, err := resource(s, apiVersion, kind)
 	if err != nil {
@@ -92,12 +71,12 @@ func scaleOf(now time.Time, s *control.State, u control.User, apiVersion, kind, 
 	return scale, k, nil
 }
 
-// statusError is an answer of the server that is an error.
+// statusError is a Status of the server as an error.
 type statusError struct{ metav1.Status }
 
 func (e statusError) Error() string { return e.Message }
 
-// groupResource is a resource as messages name it.
+// groupResource returns the name of a resource in messages: resource.group.
 func groupResource(apiVersion string, k control.Kind) string {
 	name := path.Base(k.Path("", "", ""))
 	if group, _, ok := strings.Cut(apiVersion, "/"); ok {

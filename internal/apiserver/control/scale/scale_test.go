@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -11,23 +10,16 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-func parse[T any](t *testing.T, text string) *T {
-	t.Helper()
-	o := new(T)
-	if err := json.Unmarshal([]byte(text), o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
+	"github.com/flyball-io/flyball/internal/apiserver/control/controltest"
+)
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestBudget(t *testing.T) {
 	var pods []*corev1.Pod
 	for _, name := range []string{"a", "b", "c", "d"} {
-		p := parse[corev1.Pod](t, `{"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":"r","uid":"r","controller":true}]},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+		p := controltest.Parse[corev1.Pod](t, `{"metadata":{"ownerReferences":[{"kind":"ReplicaSet","name":"r","uid":"r","controller":true}]},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 		p.Name = name
 		pods = append(pods, p)
 	}
@@ -46,7 +38,7 @@ func TestBudget(t *testing.T) {
 		{`{"maxUnavailable":"5%"}`, pods, 10, 9, 3, 0},
 		{`{}`, pods, 0, 0, 3, 0},
 	} {
-		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: 7}, Spec: *parse[policyv1.PodDisruptionBudgetSpec](t, c.spec)}
+		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: 7}, Spec: *controltest.Parse[policyv1.PodDisruptionBudgetSpec](t, c.spec)}
 		next, due := judge(start, b, c.pods, scale)
 		s := next.Status
 		if s.ExpectedPods != c.expected || s.DesiredHealthy != c.desired || s.CurrentHealthy != c.healthy || s.DisruptionsAllowed != c.allowed || s.ObservedGeneration != 7 || !due.IsZero() {
@@ -64,7 +56,7 @@ func TestBudget(t *testing.T) {
 		}
 	}
 
-	b := &policyv1.PodDisruptionBudget{Spec: *parse[policyv1.PodDisruptionBudgetSpec](t, `{"minAvailable":1}`)}
+	b := &policyv1.PodDisruptionBudget{Spec: *controltest.Parse[policyv1.PodDisruptionBudgetSpec](t, `{"minAvailable":1}`)}
 	b.Status.DisruptedPods = map[string]metav1.Time{"a": metav1.NewTime(start), "gone": metav1.NewTime(start)}
 	next, due := judge(start, b, pods, scale)
 	if next.Status.CurrentHealthy != 2 || len(next.Status.DisruptedPods) != 1 || due.Sub(start) <= deletionTimeout {
@@ -73,7 +65,7 @@ func TestBudget(t *testing.T) {
 	if next, due = judge(due, next, pods, scale); next.Status.CurrentHealthy != 3 || len(next.Status.DisruptedPods) != 0 || !due.IsZero() {
 		t.Errorf("%+v, due at %v", next.Status, due)
 	}
-	b = &policyv1.PodDisruptionBudget{Spec: *parse[policyv1.PodDisruptionBudgetSpec](t, `{"maxUnavailable":1}`)}
+	b = &policyv1.PodDisruptionBudget{Spec: *controltest.Parse[policyv1.PodDisruptionBudgetSpec](t, `{"maxUnavailable":1}`)}
 	b.Status.DisruptionsAllowed = 1
 	next, _ = judge(start, b, pods, func(*corev1.Pod) (types.UID, int32, error) { return "", 0, errors.New("none") })
 	if s := next.Status; s.DisruptionsAllowed != 0 || s.Conditions[0].Reason != policyv1.SyncFailedReason || s.Conditions[0].Message != "none" {
@@ -88,7 +80,7 @@ func TestLacking(t *testing.T) {
 		`{"type":"Resource","resource":{"name":"cpu","target":{"averageValue":"1"}}}`:      "FailedGetResourceMetric: failed to get cpu usage: unable to get metrics for resource cpu: unable to fetch metrics from resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)",
 		`{"type":"Pods","pods":{"metric":{"name":"m"}}}`:                                   "FailedGetPodsMetric: unable to get metric m: unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered",
 	} {
-		reason, message := lacking(*parse[autoscalingv2.MetricSpec](t, text), "ns")
+		reason, message := lacking(*controltest.Parse[autoscalingv2.MetricSpec](t, text), "ns")
 		if got := reason + ": " + message; got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", text, got, want)
 		}

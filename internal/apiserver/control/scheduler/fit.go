@@ -9,7 +9,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// usage is what Pods take of a Node: in thousandths of a CPU, in bytes, or in whole things.
+// usage is the requested amount of each resource: in thousandths of a CPU, in bytes, or in units.
 type usage struct {
 	pods      int64
 	resources map[corev1.ResourceName]int64
@@ -33,8 +33,8 @@ func amount(name corev1.ResourceName, list corev1.ResourceList) int64 {
 	return q.Value()
 }
 
-// usageOf returns what a Pod asks for. Its containers run together, and its init containers one after the other
-// beside those that stay.
+// usageOf returns the usage of a Pod. Its containers run together; its init containers run one after the other, beside
+// those before them that restart always.
 func usageOf(p *corev1.Pod) usage {
 	u := usage{pods: 1, resources: map[corev1.ResourceName]int64{}}
 	most, stay := map[corev1.ResourceName]int64{}, map[corev1.ResourceName]int64{}
@@ -66,8 +66,8 @@ func usageOf(p *corev1.Pod) usage {
 	return u
 }
 
-// misfit says why a Pod does not fit on a Node; nothing if it does. It is resolvable if the Pod would fit without
-// the other Pods there.
+// misfit returns the reasons why a Pod does not fit on a Node; none if it fits. resolvable says that it would fit
+// without the other Pods of the Node.
 func misfit(p *corev1.Pod, n *corev1.Node, u usage, used *usage) (why []string, resolvable bool) {
 	switch {
 	case n.Spec.Unschedulable && !bears(p, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):

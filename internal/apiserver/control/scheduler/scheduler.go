@@ -1,7 +1,7 @@
 // Package scheduler has the controller that binds Pods to Nodes.
 //
 //	Pod without a node ──▶ fit: selector and affinity, taints, resources ──▶ the Node with the fewest Pods ──▶ binding
-//	                              └── no Node fits ──▶ condition PodScheduled, reason Unschedulable; later again
+//	                              └── no Node fits ──▶ condition PodScheduled, reason Unschedulable; tried again later
 package scheduler
 
 import (
@@ -28,21 +28,21 @@ func New(control.Options) control.Controller {
 	return s
 }
 
-// scheduler remembers what the Pods of each Node take.
+// scheduler keeps the usage of each Node.
 type scheduler struct {
 	control.Keyed
 	used    map[string]*usage // by the name of the node
 	pods    map[string]placed // by key
-	pending map[string]bool   // the keys of Pods that fitted nowhere
+	pending map[string]bool   // the keys of Pods that fit on no Node
 }
 
-// placed is where a Pod is and what it takes there.
+// placed is the Node of a Pod, and its usage there.
 type placed struct {
 	node string
 	usage
 }
 
-// learn adds Pods that need a node. When there is more room, all that wait are tried again.
+// learn adds Pods that need a Node. When room becomes free, it adds all that fit on no Node so far.
 func (s *scheduler) learn(v *control.State, c control.Change, add func(string)) {
 	room := false
 	switch {
@@ -73,7 +73,7 @@ func (s *scheduler) learn(v *control.State, c control.Change, add func(string)) 
 	}
 }
 
-// take notes that a Pod takes room on a node.
+// take adds a Pod to the usage of a Node.
 func (s *scheduler) take(key, node string, u usage) {
 	if s.used[node] == nil {
 		s.used[node] = &usage{}
@@ -82,7 +82,7 @@ func (s *scheduler) take(key, node string, u usage) {
 	s.pods[key] = placed{node, u}
 }
 
-// place binds a Pod, or says why it cannot.
+// place binds a Pod, or sets a condition that says why no Node fits.
 func (s *scheduler) place(now time.Time, v *control.State, key string) (r control.Result) {
 	p := control.Get[corev1.Pod](v, key)
 	if p == nil || p.Spec.NodeName != "" || p.DeletionTimestamp != nil || pod.Ended(p) || len(p.Spec.SchedulingGates) > 0 || p.Spec.SchedulerName != corev1.DefaultSchedulerName {
@@ -126,12 +126,12 @@ func (s *scheduler) place(now time.Time, v *control.State, key string) (r contro
 	why := message(nodes, helpless, reasons)
 	if req := unschedulable(now, p, why); req.Method != "" {
 		r.Requests = append(r.Requests, req)
-		r.Events = append(r.Events, user.Event(now, corev1.DefaultSchedulerName, "v1", "Pod", p, corev1.EventTypeWarning, "FailedScheduling", why))
+		r.Events = append(r.Events, control.Event{User: user, Key: key, Warning: true, Reason: "FailedScheduling", Message: why, Action: "Scheduling"})
 	}
 	return r
 }
 
-// message says why no node fits, in the words of the real scheduler.
+// message returns why no Node fits, in the words of the real scheduler.
 func message(nodes, helpless int, reasons map[string]int) string {
 	if nodes == 0 {
 		return "no nodes available to schedule pods"
@@ -150,7 +150,7 @@ func message(nodes, helpless int, reasons map[string]int) string {
 		texts(map[string]int{"Preemption is not helpful for scheduling": helpless, "No preemption victims found for incoming pod": nodes - helpless}))
 }
 
-// unschedulable sets the condition that says so; the zero value if it is there.
+// unschedulable returns the request that sets the condition Unschedulable; the zero value if the Pod has it already.
 func unschedulable(now time.Time, p *corev1.Pod, message string) core.Request {
 	want := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
 		ObservedGeneration: p.Generation, LastTransitionTime: metav1.NewTime(now)}

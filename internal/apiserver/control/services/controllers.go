@@ -84,7 +84,7 @@ func selects(s *corev1.Service) bool {
 	return s != nil && s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.Selector != nil
 }
 
-// ofPods finds the Services that a change of a Service or a pod is about.
+// ofPods adds the Services to reconcile after a change of a Service or a Pod.
 func ofPods(s *control.State, c control.Change, add func(string)) {
 	if c.In(calls.Services) {
 		add(c.Key)
@@ -105,7 +105,7 @@ func ofPods(s *control.State, c control.Change, add func(string)) {
 	}
 }
 
-// ofSlices finds the object whose slices a change is about.
+// ofSlices adds the owner of a slice that has changed, if manager manages the slice.
 func ofSlices(c control.Change, manager string, k control.Kind, add func(string)) {
 	if !c.In(calls.Slices) {
 		return

@@ -21,7 +21,7 @@ const (
 	maxEntries = 1000 // of addresses in one object
 )
 
-// Endpoints is an object that says where the traffic of a Service goes.
+// Endpoints has the addresses behind a Service.
 //
 //lint:ignore SA1019 clusters still have them
 type Endpoints = corev1.Endpoints
@@ -31,11 +31,11 @@ type Endpoints = corev1.Endpoints
 //lint:ignore SA1019 clusters still have them
 type subset = corev1.EndpointSubset
 
-// syncEndpoints makes the Endpoints of a Service what its pods say. Present may be nil.
+// syncEndpoints creates, updates or deletes the Endpoints of a Service by its Pods. present may be nil.
 func syncEndpoints(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, present *Endpoints) {
 	var subsets []subset
 	var changed trigger
-	known := map[string]bool{} // pods that are there as ready, or as not ready
+	known := map[string]bool{} // ready or not, by Pod
 	if present == nil {
 		changed.add(s.CreationTimestamp)
 	} else {
@@ -106,7 +106,7 @@ func syncEndpoints(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, presen
 	}
 }
 
-// repack brings subsets into their shortest form: addresses with the same ports share one.
+// repack returns subsets in their shortest form: addresses with the same ports share a subset.
 func repack(subsets []subset) []subset {
 	type host struct {
 		address corev1.EndpointAddress
@@ -194,8 +194,8 @@ func hash(text string) string {
 	return string(h.Sum(nil))
 }
 
-// truncate leaves no more addresses than fit into one object, and those that are ready first. It reports whether
-// there were more.
+// truncate drops the addresses that do not fit into one object, those that are not ready first. It reports whether it
+// has dropped any.
 func truncate(subsets []subset) bool {
 	ready, total := 0, 0
 	for _, x := range subsets {

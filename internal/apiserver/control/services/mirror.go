@@ -20,7 +20,7 @@ var endpointsKind = schema.GroupVersionKind{Version: "v1", Kind: "Endpoints"}
 // leaderAnnotation is on Endpoints that are the lock of an election.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// syncMirror makes the slices that mirror Endpoints. They may be nil, and so may the Service.
+// syncMirror creates, updates and deletes the slices that mirror Endpoints. s and e are nil for objects that are gone.
 func syncMirror(c *calls.Calls, s *corev1.Service, e *Endpoints, present []*discoveryv1.EndpointSlice) {
 	if s == nil || s.Spec.Selector != nil || e == nil || e.Labels[discoveryv1.LabelSkipMirror] == "true" || e.Annotations[leaderAnnotation] != "" {
 		for _, x := range present {
@@ -65,7 +65,7 @@ func syncMirror(c *calls.Calls, s *corev1.Service, e *Endpoints, present []*disc
 	p.finish(e.DeletionTimestamp == nil)
 }
 
-// mirrored returns the groups of a subset: one for each kind of addresses that it has.
+// mirrored returns the groups of a subset: one for each type of its addresses.
 func mirrored(x *subset) []*group {
 	var ports []discoveryv1.EndpointPort
 	for i := range x.Ports {

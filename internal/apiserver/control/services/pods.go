@@ -1,5 +1,5 @@
-// Package services decides which addresses stand behind a Service: its Endpoints, its EndpointSlices, and the
-// slices that mirror Endpoints of a Service without a selector.
+// Package services has the controllers of the addresses behind Services: Endpoints, EndpointSlices, and the slices
+// that mirror the Endpoints of a Service without a selector.
 package services
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// isIn reports whether a pod has an address that traffic may go to.
+// isIn reports whether a Pod is among the endpoints of its Services. terminating says whether Pods that are being
+// deleted count.
 func isIn(p *corev1.Pod, terminating bool) bool {
 	return !pod.Ended(p) && (p.Status.PodIP != "" || len(p.Status.PodIPs) > 0) && (terminating || p.DeletionTimestamp == nil)
 }
@@ -30,7 +31,7 @@ func address(p *corev1.Pod, ipv6 bool) string {
 	return ""
 }
 
-// families returns whether a Service has IPv4 and IPv6 addresses, the first one first.
+// families returns the IP families of a Service in its order, each as whether it is IPv6.
 func families(s *corev1.Service) (ipv6 []bool) {
 	for _, f := range s.Spec.IPFamilies {
 		ipv6 = append(ipv6, f == corev1.IPv6Protocol)
@@ -72,7 +73,7 @@ func reference(p *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 }
 
-// trigger is the earliest time at which something happened that has changed addresses. The zero time is none.
+// trigger is the earliest time of a change that has changed addresses; the zero time if there is none.
 type trigger struct{ time.Time }
 
 func (t *trigger) add(at metav1.Time) {
@@ -81,14 +82,14 @@ func (t *trigger) add(at metav1.Time) {
 	}
 }
 
-// pod adds when the pod became ready or ceased to be.
+// pod adds the time at which the readiness of a Pod has changed.
 func (t *trigger) pod(p *corev1.Pod) {
 	if c := pod.Condition(p, corev1.PodReady); c != nil {
 		t.add(c.LastTransitionTime)
 	}
 }
 
-// annotate sets the annotation that tells the time, or removes it.
+// annotate sets the annotation with the time, or removes it if there is none.
 func (t *trigger) annotate(o metav1.Object) {
 	a := o.GetAnnotations()
 	if a == nil {

@@ -1,7 +1,6 @@
 package services
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,16 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/controltest"
 )
-
-func parse[T any](t *testing.T, text string) *T {
-	t.Helper()
-	o := new(T)
-	if err := json.Unmarshal([]byte(text), o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -43,7 +34,7 @@ func aPod(i int) *corev1.Pod {
 const serviceText = `{"metadata":{"name":"web","namespace":"ns","uid":"web","labels":{"l":"m"},"creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"clusterIP":"10.1.0.1","ipFamilies":["IPv4"],"selector":{"a":"b"},"ports":[PORTS]}}`
 
 func service(t *testing.T, ports string) *corev1.Service {
-	return parse[corev1.Service](t, strings.Replace(serviceText, "PORTS", ports, 1))
+	return controltest.Parse[corev1.Service](t, strings.Replace(serviceText, "PORTS", ports, 1))
 }
 
 func TestEndpoints(t *testing.T) {
@@ -56,7 +47,7 @@ func TestEndpoints(t *testing.T) {
 	pods := []*corev1.Pod{ready, waiting, named, gone}
 	c := &calls.Calls{}
 	syncEndpoints(c, s, pods, nil)
-	e := parse[Endpoints](t, string(c.List[0].Body))
+	e := controltest.Parse[Endpoints](t, string(c.List[0].Body))
 	var got []string
 	for _, x := range e.Subsets {
 		text := ""
@@ -86,7 +77,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	waiting.Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(start.Add(time.Hour))}
 	syncEndpoints(c, s, pods, e)
-	e = parse[Endpoints](t, string(c.List[0].Body))
+	e = controltest.Parse[Endpoints](t, string(c.List[0].Body))
 	if c.List[0].Method != "PUT" || e.Annotations[corev1.EndpointsLastChangeTriggerTime] != "2026-01-01T01:00:00Z" {
 		t.Errorf("%s %+v", c.List[0].Method, e.ObjectMeta)
 	}
@@ -105,7 +96,7 @@ func TestManyAddresses(t *testing.T) {
 	}
 	c := &calls.Calls{}
 	syncEndpoints(c, s, pods, nil)
-	e := parse[Endpoints](t, string(c.List[0].Body))
+	e := controltest.Parse[Endpoints](t, string(c.List[0].Body))
 	if x := e.Subsets[0]; len(x.Addresses) != 550 || len(x.NotReadyAddresses) != 450 || e.Annotations[corev1.EndpointsOverCapacity] != "truncated" {
 		t.Errorf("%d and %d, %v", len(x.Addresses), len(x.NotReadyAddresses), e.Annotations)
 	}
@@ -136,7 +127,7 @@ func (w *sliceWorld) do(c *calls.Calls, want string) {
 			w.slices = slices.DeleteFunc(w.slices, func(x *discoveryv1.EndpointSlice) bool { return strings.HasSuffix(r.URL, "/"+x.Name) })
 			continue
 		}
-		x := parse[discoveryv1.EndpointSlice](w.t, string(r.Body))
+		x := controltest.Parse[discoveryv1.EndpointSlice](w.t, string(r.Body))
 		if r.Method == "POST" {
 			w.made++
 			x.Name = fmt.Sprint(x.GenerateName, w.made)
@@ -187,7 +178,7 @@ func TestMirror(t *testing.T) {
 	w := &sliceWorld{t: t}
 	s := service(t, `{"port":80}`)
 	s.Spec.Selector = nil
-	e := parse[Endpoints](t, `{"metadata":{"name":"web","namespace":"ns","uid":"e","labels":{"l":"m"},"annotations":{"x":"y"}},"subsets":[{"addresses":[{"ip":"10.0.0.1"},{"ip":"fd00::1","hostname":"h"},{"ip":"x"}],"notReadyAddresses":[{"ip":"10.0.0.2"}],"ports":[{"port":80}]}]}`)
+	e := controltest.Parse[Endpoints](t, `{"metadata":{"name":"web","namespace":"ns","uid":"e","labels":{"l":"m"},"annotations":{"x":"y"}},"subsets":[{"addresses":[{"ip":"10.0.0.1"},{"ip":"fd00::1","hostname":"h"},{"ip":"x"}],"notReadyAddresses":[{"ip":"10.0.0.2"}],"ports":[{"port":80}]}]}`)
 	step := func(s *corev1.Service, want string) {
 		t.Helper()
 		c := &calls.Calls{}

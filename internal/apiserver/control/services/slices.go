@@ -25,14 +25,14 @@ const (
 
 var serviceKind = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 
-// group is what the slices with the same ports and kind of addresses are to have.
+// group has the endpoints that all slices with the same ports and type of addresses are to have together.
 type group struct {
 	addresses discoveryv1.AddressType
 	ports     []discoveryv1.EndpointPort
 	endpoints []discoveryv1.Endpoint
 }
 
-// plan changes slices into those that are wanted.
+// plan has the slices to create, update and remove.
 type plan struct {
 	c        *calls.Calls
 	template discoveryv1.EndpointSlice // of new slices, without addresses
@@ -43,7 +43,7 @@ type plan struct {
 	remove   []*discoveryv1.EndpointSlice
 }
 
-// syncSlices makes the slices of a Service what its pods say.
+// syncSlices creates, updates and deletes the slices of a Service by its Pods.
 func syncSlices(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, node func(string) *corev1.Node, present []*discoveryv1.EndpointSlice) {
 	p := &plan{c: c, most: maxEndpoints, trigger: &trigger{}, template: discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: generateName(s.Name), Namespace: s.Namespace, Labels: sliceLabels(s), OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s, serviceKind)},
@@ -89,7 +89,7 @@ func syncSlices(c *calls.Calls, s *corev1.Service, pods []*corev1.Pod, node func
 	p.finish(s.DeletionTimestamp == nil)
 }
 
-// family plans the slices of one kind of addresses.
+// family plans the slices of one type of addresses.
 func (p *plan) family(s *corev1.Service, pods []*corev1.Pod, node func(string) *corev1.Node, kind discoveryv1.AddressType, mine, others []*discoveryv1.EndpointSlice) {
 	groups := map[string]*group{}
 	var order []string
@@ -132,7 +132,7 @@ func (p *plan) family(s *corev1.Service, pods []*corev1.Pod, node func(string) *
 	}
 }
 
-// fill plans the slices of a group: what is in a slice stays there, and what is new goes where there is room.
+// fill plans the slices of a group. Endpoints stay in their slices; new ones go where there is room.
 func (p *plan) fill(g *group, present []*discoveryv1.EndpointSlice) {
 	left := slices.Clone(g.endpoints)
 	var touched, quiet []*discoveryv1.EndpointSlice
@@ -179,7 +179,7 @@ func (p *plan) fill(g *group, present []*discoveryv1.EndpointSlice) {
 	p.update = append(p.update, touched...)
 }
 
-// tightest returns the slice in which the least room is left when n endpoints come into it; -1 if none has the room.
+// tightest returns the index of the slice with the least room that is enough for n endpoints; -1 if there is none.
 func tightest(list []*discoveryv1.EndpointSlice, n, most int) int {
 	best := -1
 	for i, x := range list {
@@ -190,7 +190,7 @@ func tightest(list []*discoveryv1.EndpointSlice, n, most int) int {
 	return best
 }
 
-// same reports whether two states of an endpoint are of one.
+// same reports whether a and b are the same endpoint, in two states.
 func same(a, b discoveryv1.Endpoint) bool {
 	return slices.Equal(a.Addresses, b.Addresses) && equality.Semantic.DeepEqual(a.TargetRef, b.TargetRef) && equality.Semantic.DeepEqual(a.Hostname, b.Hostname)
 }
@@ -201,7 +201,7 @@ func (p *plan) newSlice(g *group) *discoveryv1.EndpointSlice {
 	return x
 }
 
-// finish makes the requests. A slice that is not wanted becomes one that is, if their addresses are of one kind.
+// finish adds the requests. It updates a slice to remove into one to create, if both have one type of addresses.
 func (p *plan) finish(mayCreate bool) {
 	for i := 0; i < len(p.remove) && len(p.create) > 0; {
 		old, last := p.remove[i], p.create[len(p.create)-1]
@@ -246,7 +246,7 @@ func sliceLabels(s *corev1.Service) map[string]string {
 	return out
 }
 
-// generateName is what the names of slices begin with.
+// generateName returns the prefix of the generated names of slices.
 func generateName(service string) string {
 	if name := service + "-"; len(validation.IsDNS1123Subdomain(name+"a")) == 0 {
 		return name
@@ -267,7 +267,7 @@ func portsOf(s *corev1.Service, p *corev1.Pod) []discoveryv1.EndpointPort {
 	return out
 }
 
-// sortPorts brings ports into the order of the real controllers: that of a hash.
+// sortPorts sorts ports as the real controllers do: by a hash.
 func sortPorts(ports []discoveryv1.EndpointPort) {
 	text := func(p discoveryv1.EndpointPort) string {
 		app := "<nil>"
@@ -279,7 +279,7 @@ func sortPorts(ports []discoveryv1.EndpointPort) {
 	slices.SortFunc(ports, func(a, b discoveryv1.EndpointPort) int { return cmp.Compare(hash(text(a)), hash(text(b))) })
 }
 
-// portKey is equal for equal sets of ports.
+// portKey returns a key that is equal for equal sets of ports.
 func portKey(ports []discoveryv1.EndpointPort) string {
 	var out []string
 	for _, p := range ports {
@@ -302,7 +302,7 @@ func portKey(ports []discoveryv1.EndpointPort) string {
 	return strings.Join(out, ",")
 }
 
-// endpointOf returns what stands in a slice for a pod.
+// endpointOf returns the endpoint of a Pod in a slice.
 func endpointOf(s *corev1.Service, p *corev1.Pod, n *corev1.Node, ip string) discoveryv1.Endpoint {
 	serving, terminating := pod.Ready(p), p.DeletionTimestamp != nil
 	ready := s.Spec.PublishNotReadyAddresses || serving && !terminating

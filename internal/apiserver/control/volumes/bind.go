@@ -1,9 +1,11 @@
-// Package volumes has the controllers that bind claims to volumes, and keep both as long as they are in use.
+// Package volumes has the controllers that bind claims to volumes, and protect both while they are in use.
 package volumes
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -14,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
-// Annotations by which the binding of volumes and claims is known.
+// Annotations about the binding of volumes and claims.
 const (
 	boundByController = "pv.kubernetes.io/bound-by-controller"
 	bindCompleted     = "pv.kubernetes.io/bind-completed"
@@ -23,7 +25,7 @@ const (
 	defaultClass      = "storageclass.kubernetes.io/is-default-class"
 )
 
-// world is what the binder looks at.
+// world has the objects that the binder reads.
 type world struct {
 	volumes []*corev1.PersistentVolume
 	classes []*storagev1.StorageClass
@@ -59,7 +61,8 @@ func mode(m *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
 	return *m
 }
 
-// fits reports whether a volume is large enough, and of the right kind. It does not look at the claim it is for.
+// fits reports whether a volume has the size, modes and attributes class that a claim asks for. It ignores the storage
+// class, the selector, and whether the volume is bound.
 func fits(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) bool {
 	have, want := v.Spec.Capacity[corev1.ResourceStorage], c.Spec.Resources.Requests[corev1.ResourceStorage]
 	return v.DeletionTimestamp == nil && have.Cmp(want) >= 0 && mode(v.Spec.VolumeMode) == mode(c.Spec.VolumeMode) &&
@@ -102,7 +105,7 @@ func matches(s *metav1.LabelSelector, l map[string]string) bool {
 	return err == nil && selector.Matches(labels.Set(l))
 }
 
-// waits reports whether the claim is bound only when a pod needs it.
+// waits reports whether a claim is bound only when a Pod uses it.
 func (w *world) waits(c *corev1.PersistentVolumeClaim) bool {
 	class := w.class(claimClass(c))
 	return class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer && !w.used(c)
@@ -117,7 +120,7 @@ func (w *world) class(name string) *storagev1.StorageClass {
 	return w.classes[i]
 }
 
-// standard returns the default class, the newest if there are several; nil if there is none.
+// standard returns the default class: the newest if there are several, nil if there is none.
 func (w *world) standard() *storagev1.StorageClass {
 	var found *storagev1.StorageClass
 	for _, x := range w.classes {
@@ -128,7 +131,7 @@ func (w *world) standard() *storagev1.StorageClass {
 	return found
 }
 
-// claim takes a claim a step further.
+// claim binds a claim, or sets its phase.
 func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
 	i := slices.IndexFunc(w.volumes, func(v *corev1.PersistentVolume) bool { return v.Name == c.Spec.VolumeName })
 	var named *corev1.PersistentVolume
@@ -139,6 +142,10 @@ func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
 		if named != nil && (named.Spec.ClaimRef == nil || named.Spec.ClaimRef.UID == c.UID) {
 			bind(calls, named, c)
 		} else {
+			if c.Status.Phase != corev1.ClaimLost {
+				reason, message := lost(c, named)
+				calls.Warn(c, reason, message)
+			}
 			setClaim(calls, c, corev1.ClaimLost, nil)
 		}
 		return
@@ -166,9 +173,32 @@ func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
 		if c.Annotations[provisioner] != class.Provisioner {
 			calls.PatchAt(c, map[string]any{"annotations": map[string]any{provisioner: class.Provisioner, provisionerBeta: class.Provisioner}}, nil)
 		}
+		if !strings.HasPrefix(class.Provisioner, "kubernetes.io/") {
+			calls.Tell(c, "ExternalProvisioning", fmt.Sprintf("Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
+				"If volume creation is delayed, please verify that the provisioner is running and correctly registered.", class.Provisioner))
+		}
 		return // somebody else makes a volume
 	}
+	switch name := claimClass(c); {
+	case wait:
+		calls.Tell(c, "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
+	case name != "":
+		calls.Warn(c, "ProvisioningFailed", fmt.Sprintf("storageclass.storage.k8s.io %q not found", name))
+	default:
+		calls.Tell(c, "FailedBinding", "no persistent volumes available for this claim and no storage class is set")
+	}
 	setClaim(calls, c, corev1.ClaimPending, nil)
+}
+
+// lost says why a claim that was bound is not any more.
+func lost(c *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) (reason, message string) {
+	switch {
+	case c.Spec.VolumeName == "":
+		return "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+	case v == nil:
+		return "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+	}
+	return "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
 }
 
 // setClaim sets the status of a claim. The volume is nil unless it is bound.
@@ -196,7 +226,7 @@ func setClaim(calls *calls.Calls, c *corev1.PersistentVolumeClaim, phase corev1.
 	}
 }
 
-// bind makes a volume and a claim each other's, the volume first.
+// bind binds a volume and a claim to each other, the volume first.
 func bind(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
 	if r := v.Spec.ClaimRef; r == nil || r.Name != c.Name || r.Namespace != c.Namespace || r.UID != c.UID {
 		var meta map[string]any
@@ -228,7 +258,7 @@ func setVolume(calls *calls.Calls, v *corev1.PersistentVolume, phase corev1.Pers
 	}
 }
 
-// volume takes a volume a step further. The claim is that of its reference; nil if there is none.
+// volume sets the phase of a volume, or completes its binding. c is the claim of its reference; nil if it is gone.
 func volume(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
 	r := v.Spec.ClaimRef
 	_, byController := v.Annotations[boundByController]
@@ -241,7 +271,7 @@ func volume(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.Persistent
 		}
 	case c.Spec.VolumeName == v.Name:
 		setVolume(calls, v, corev1.VolumeBound)
-	case c.Spec.VolumeName == "": // the claim's turn
+	case c.Spec.VolumeName == "": // the reconcile of the claim binds it
 	case byController:
 		calls.PatchAt(v, map[string]any{"annotations": map[string]any{boundByController: nil}}, map[string]any{"spec": map[string]any{"claimRef": nil}})
 		setVolume(calls, v, corev1.VolumeAvailable)

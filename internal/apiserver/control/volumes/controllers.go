@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
-// Binder returns the controller that binds claims to volumes. It makes no volumes, and deletes none.
+// Binder returns the controller that binds claims to volumes. It neither creates nor deletes volumes.
 func Binder(control.Options) control.Controller {
 	user := control.ServiceAccount("persistent-volume-binder")
 	return &control.Keyed{Title: "persistentvolume-binder-controller", Map: func(s *control.State, c control.Change, add func(string)) {
@@ -57,11 +57,11 @@ func Binder(control.Options) control.Controller {
 			}
 			volume(c, v, claim)
 		}
-		return control.Result{Requests: c.List}
+		return control.Result{Requests: c.List, Events: c.Events}
 	}}
 }
 
-// openClaims finds the claims that are not bound, and those of a volume.
+// openClaims adds the claims that are not bound, and those bound to a volume.
 func openClaims(s *control.State, volume string, add func(string)) {
 	for key, c := range control.List[corev1.PersistentVolumeClaim](s, calls.Claims, "") {
 		if c.Status.Phase != corev1.ClaimBound || volume != "" && calls.Volumes.Key("", c.Spec.VolumeName) == volume {
@@ -75,7 +75,7 @@ const (
 	volumeProtection = "kubernetes.io/pv-protection"
 )
 
-// ClaimProtection returns the controller that lets a claim go when no pod uses it.
+// ClaimProtection returns the controller that delays the end of a deleted claim while a Pod uses it.
 func ClaimProtection(control.Options) control.Controller {
 	user := control.ServiceAccount("pvc-protection-controller")
 	return &control.Keyed{Title: "persistentvolumeclaim-protection-controller", Map: func(s *control.State, c control.Change, add func(string)) {
@@ -99,7 +99,7 @@ func ClaimProtection(control.Options) control.Controller {
 	}}
 }
 
-// VolumeProtection returns the controller that lets a volume go when it is bound to no claim.
+// VolumeProtection returns the controller that delays the end of a deleted volume while it is bound to a claim.
 func VolumeProtection(control.Options) control.Controller {
 	user := control.ServiceAccount("pv-protection-controller")
 	return &control.Keyed{Title: "persistentvolume-protection-controller", Map: func(_ *control.State, c control.Change, add func(string)) {
@@ -115,7 +115,7 @@ func VolumeProtection(control.Options) control.Controller {
 	}}
 }
 
-// protect adds a finalizer to an object, and removes it when the object is deleted and not in use.
+// protect adds a finalizer to an object, and removes it when the object is being deleted and not in use.
 func protect(c *calls.Calls, o metav1.Object, finalizer string, used func() bool) {
 	has := slices.Contains(o.GetFinalizers(), finalizer)
 	switch {
@@ -126,7 +126,7 @@ func protect(c *calls.Calls, o metav1.Object, finalizer string, used func() bool
 	}
 }
 
-// inUse reports whether a pod that has a node uses the claim.
+// inUse reports whether a Pod with a Node uses a claim.
 func inUse(s *control.State, c *corev1.PersistentVolumeClaim) bool {
 	for _, p := range control.List[corev1.Pod](s, control.Pods, c.Namespace) {
 		if p.Spec.NodeName == "" {
@@ -141,8 +141,8 @@ func inUse(s *control.State, c *corev1.PersistentVolumeClaim) bool {
 	return false
 }
 
-// claimsOf returns the names of the claims of a pod, and whether they go with it. A pod that has ended no longer
-// needs what goes with it.
+// claimsOf returns the names of the claims of a Pod, and whether each is ephemeral: deleted with the Pod. With running
+// set, the ephemeral claims of a Pod that has ended are left out, since it no longer needs them.
 func claimsOf(p *corev1.Pod, running bool) map[string]bool {
 	out := map[string]bool{}
 	ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
@@ -157,7 +157,7 @@ func claimsOf(p *corev1.Pod, running bool) map[string]bool {
 	return out
 }
 
-// Ephemeral returns the controller that makes the claims that go with a pod.
+// Ephemeral returns the controller that creates the ephemeral claims of Pods.
 func Ephemeral(control.Options) control.Controller {
 	user := control.ServiceAccount("ephemeral-volume-controller")
 	return &control.Keyed{Title: "ephemeral-volume-controller", Map: func(_ *control.State, c control.Change, add func(string)) {

@@ -11,23 +11,15 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/controltest"
 )
 
-func parse[T any](t *testing.T, text string) *T {
-	t.Helper()
-	o := new(T)
-	if err := json.Unmarshal([]byte(text), o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 func aVolume(t *testing.T, name, size, more string) *corev1.PersistentVolume {
-	return parse[corev1.PersistentVolume](t, `{"metadata":{"name":"`+name+`","labels":{"l":"`+name+`"}},"spec":{"storageClassName":"c","capacity":{"storage":"`+size+`"},"accessModes":["ReadWriteOnce"]`+more+`},"status":{"phase":"Available"}}`)
+	return controltest.Parse[corev1.PersistentVolume](t, `{"metadata":{"name":"`+name+`","labels":{"l":"`+name+`"}},"spec":{"storageClassName":"c","capacity":{"storage":"`+size+`"},"accessModes":["ReadWriteOnce"]`+more+`},"status":{"phase":"Available"}}`)
 }
 
 func aClaim(t *testing.T, spec, more string) *corev1.PersistentVolumeClaim {
-	return parse[corev1.PersistentVolumeClaim](t, `{"metadata":{"name":"claim","namespace":"ns","uid":"claim"`+more+`},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"5Gi"}}`+spec+`},"status":{"phase":"Pending"}}`)
+	return controltest.Parse[corev1.PersistentVolumeClaim](t, `{"metadata":{"name":"claim","namespace":"ns","uid":"claim"`+more+`},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"5Gi"}}`+spec+`},"status":{"phase":"Pending"}}`)
 }
 
 // said returns requests as "PATCH claim/status {…}", without what makes them safe.
@@ -65,8 +57,8 @@ func TestClaims(t *testing.T) {
 	reserved := aVolume(t, "reserved", "9Gi", `,"claimRef":{"namespace":"ns","name":"claim"}`)
 	block := aVolume(t, "block", "6Gi", `,"volumeMode":"Block"`)
 	others := []*corev1.PersistentVolume{small, large, taken, block, shared, fit}
-	later := parse[storagev1.StorageClass](t, `{"metadata":{"name":"later"},"provisioner":"p","volumeBindingMode":"WaitForFirstConsumer"}`)
-	soon := parse[storagev1.StorageClass](t, `{"metadata":{"name":"soon","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"p","volumeBindingMode":"Immediate"}`)
+	later := controltest.Parse[storagev1.StorageClass](t, `{"metadata":{"name":"later"},"provisioner":"p","volumeBindingMode":"WaitForFirstConsumer"}`)
+	soon := controltest.Parse[storagev1.StorageClass](t, `{"metadata":{"name":"soon","annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"p","volumeBindingMode":"Immediate"}`)
 	bound := func(name, before string) []string {
 		return []string{
 			`PATCH ` + name + ` {` + before + `"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"claim","namespace":"ns","uid":"claim"}}}`,

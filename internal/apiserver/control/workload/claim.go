@@ -1,6 +1,6 @@
-// Package workload decides what becomes of StatefulSets, DaemonSets, Jobs and CronJobs: which pods, claims,
-// revisions and jobs to create and delete, and what their status is. Each decision is a function of the time and
-// of the objects; it writes its requests into a [calls.Calls].
+// Package workload has the controllers of StatefulSets, DaemonSets, Jobs and CronJobs. They decide which Pods, claims,
+// revisions and Jobs to create and delete, and what the status is. Each decision is a function of the time and of the
+// objects. It adds its requests to a [calls.Calls].
 package workload
 
 import (
@@ -18,12 +18,12 @@ type owner struct {
 	metav1.Object
 	kind     schema.GroupVersionKind
 	selector labels.Selector
-	// finalizers are added to what the owner adopts.
+	// finalizers are added to the objects that the owner adopts.
 	finalizers []string
 }
 
-// claim returns the objects that the owner controls. It adopts those that match and have no controller, and
-// releases those that match no longer.
+// claim returns the objects that the owner controls. It adopts objects without a controller that its selector matches,
+// and releases objects that it no longer matches.
 func claim[T metav1.Object](c *calls.Calls, o owner, objects []T) []T {
 	var out []T
 	for _, x := range objects {
@@ -60,7 +60,7 @@ func setLabel(o metav1.Object, key, value string) {
 	o.SetLabels(l)
 }
 
-// sooner returns the earlier of two times. The zero time is none.
+// sooner returns the earlier of two times. The zero time means never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

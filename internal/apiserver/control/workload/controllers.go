@@ -90,7 +90,7 @@ func Jobs(control.Options) control.Controller {
 		more: func(s *control.State, c control.Change, add func(string)) {
 			switch {
 			case c.In(control.Pods) && c.Is != nil && slices.Contains(c.Is.Finalizers, batchv1.JobTrackingFinalizer):
-				add(c.Key) // its job may be gone
+				add(c.Key) // the job of the Pod may be gone
 			case c.In(calls.Jobs) && c.Is == nil:
 				for _, key := range s.Owned(c.Was.UID) {
 					add(key)
@@ -119,7 +119,7 @@ func Jobs(control.Options) control.Controller {
 	})
 }
 
-// isOrphan reports whether a pod belongs to no job, and no job would take it.
+// isOrphan reports whether a Pod belongs to no Job, and no Job would adopt it.
 func isOrphan(s *control.State, p *corev1.Pod) bool {
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		return ref.Kind == jobKind.Kind && ref.APIVersion == jobKind.GroupVersion().String() && s.Find(ref.UID) == ""
@@ -165,29 +165,30 @@ func FinishedJobs(control.Options) control.Controller {
 	})
 }
 
-// retryAfter is how long a controller waits that could not decide.
+// retryAfter is the delay after an error of a decision.
 const retryAfter = time.Second
 
-// keyed returns a controller that takes one object after the other a step further.
+// keyed returns a controller that reconciles one object after the other by sync. changes adds the keys to reconcile
+// after a change. sync adds requests, and returns when to reconcile the key again.
 func keyed(title, account string, changes func(*control.State, control.Change, func(string)), sync func(time.Time, *control.State, string, *calls.Calls) (time.Time, error)) control.Controller {
 	user := control.ServiceAccount(account)
 	return &control.Keyed{Title: title, Map: changes, Reconcile: func(now time.Time, s *control.State, key string) control.Result {
 		c := &calls.Calls{User: user}
 		at, err := sync(now, s, key, c)
-		if err != nil { // the rules are not there
+		if err != nil { // the rules program has not answered
 			return control.Result{At: now.Add(retryAfter)}
 		}
-		return control.Result{Requests: c.List, At: at}
+		return control.Result{Requests: c.List, Events: c.Events, At: at}
 	}}
 }
 
-// watcher finds the objects of a kind that a change is about.
+// watcher finds the objects of a kind to reconcile after a change.
 type watcher[T any] struct {
 	kind control.Kind
-	// owner is the kind in references to the objects, and owned what has them.
+	// owner is the kind of the objects in references. owned has the kinds whose objects have such references.
 	owner schema.GroupVersionKind
 	owned []control.Kind
-	// selector is that of an object for pods without a controller; nil if it takes none.
+	// selector returns the selector by which an object adopts Pods; the field is nil if it adopts none.
 	selector func(*T) *metav1.LabelSelector
 	more     func(s *control.State, c control.Change, add func(string))
 }
@@ -213,7 +214,7 @@ func (w watcher[T]) changes(s *control.State, c control.Change, add func(string)
 	}
 }
 
-// adopters finds the objects that would adopt what has the labels.
+// adopters adds the objects that would adopt a Pod with these labels.
 func (w watcher[T]) adopters(s *control.State, ns string, l map[string]string, add func(string)) {
 	for key, o := range control.List[T](s, w.kind, ns) {
 		if selector, err := metav1.LabelSelectorAsSelector(w.selector(o)); err == nil && selector.Matches(labels.Set(l)) {
@@ -222,7 +223,7 @@ func (w watcher[T]) adopters(s *control.State, ns string, l map[string]string, a
 	}
 }
 
-// children returns the objects of a kind that an owner controls, and those that have no controller.
+// children returns the objects of a kind that an owner controls, and those of its namespace without a controller.
 func children[T any](s *control.State, k control.Kind, o metav1.Object) []*T {
 	var out []*T
 	for _, key := range s.Owned(o.GetUID()) {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// schedule tells the times of a CronJob.
+// schedule is the schedule of a CronJob.
 type schedule struct {
 	every time.Duration // of "@every"; zero for the fields
-	// Each field is a set of bits.
+	// The fields, each as a set of bits: bit n is the value n.
 	minute, hour, day, month, weekday uint64
 	anyDay, anyWeekday                bool
 	zone                              *time.Location
@@ -20,7 +20,7 @@ type schedule struct {
 type field struct {
 	name     string
 	low, top int
-	names    []string // of low and the following
+	names    []string // of the values from low on
 }
 
 var fields = []field{
@@ -77,7 +77,7 @@ func parseSchedule(text string, zone *time.Location) (*schedule, error) {
 	return s, nil
 }
 
-// isAny reports whether a field says any value, by itself or in a list.
+// isAny reports whether a field allows any value, by * or ?, alone or in a list.
 func isAny(text string) bool {
 	for part := range strings.SplitSeq(text, ",") {
 		base, step, _ := strings.Cut(part, "/")

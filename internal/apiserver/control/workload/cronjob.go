@@ -14,14 +14,14 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
-// CronJob is a CronJob and what its controller looks at.
+// CronJob has the objects that the controller of a CronJob reads.
 type CronJob struct {
 	CronJob *batchv1.CronJob
-	// Jobs are those that it controls.
+	// Jobs has the Jobs that it controls.
 	Jobs []*batchv1.Job
 }
 
-// cronJob is a CronJob at one time.
+// cronJob is one reconcile of a CronJob.
 type cronJob struct {
 	*batchv1.CronJob
 	c       *calls.Calls
@@ -32,7 +32,8 @@ type cronJob struct {
 
 var cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 
-// Sync starts a job if it is time, and deletes old ones. It returns when the next one is due.
+// Sync starts a Job if one is due, and deletes old ones. It returns when to call it again; the zero time means after a
+// change.
 func (in CronJob) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	j := &cronJob{CronJob: in.CronJob.DeepCopy(), c: c, now: now}
 	for _, x := range in.Jobs {
@@ -101,13 +102,15 @@ func (j *cronJob) delete(x *batchv1.Job) {
 	j.deactivate(x.UID)
 }
 
-func (j *cronJob) deactivate(uid types.UID) {
+// deactivate takes a job from the active ones. It reports whether it was one.
+func (j *cronJob) deactivate(uid types.UID) bool {
 	n := len(j.Status.Active)
 	j.Status.Active = slices.DeleteFunc(j.Status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
 	j.changed = j.changed || len(j.Status.Active) != n
+	return len(j.Status.Active) != n
 }
 
-// watchJobs takes jobs that have ended, or are gone, from the active ones.
+// watchJobs removes Jobs that have ended or are gone from the active ones of the status.
 func (j *cronJob) watchJobs() {
 	there := map[types.UID]bool{}
 	for _, x := range j.jobs {
@@ -116,7 +119,9 @@ func (j *cronJob) watchJobs() {
 		if kind == "" {
 			continue
 		}
-		j.deactivate(x.UID)
+		if j.deactivate(x.UID) {
+			j.c.Tell(j.CronJob, "SawCompletedJob", fmt.Sprintf("Saw completed job: %s, condition: %s", x.Name, kind))
+		}
 		if at := x.Status.CompletionTime; kind == batchv1.JobComplete && at != nil && (j.Status.LastSuccessfulTime == nil || at.After(j.Status.LastSuccessfulTime.Time)) {
 			j.Status.LastSuccessfulTime, j.changed = at, true
 		}
@@ -124,6 +129,7 @@ func (j *cronJob) watchJobs() {
 	for _, r := range slices.Clone(j.Status.Active) {
 		if !there[r.UID] {
 			j.deactivate(r.UID)
+			j.c.Tell(j.CronJob, "MissingJob", "Active job went missing: "+r.Name)
 		}
 	}
 }
@@ -136,6 +142,7 @@ func (j *cronJob) start() (due time.Time, err error) {
 	zone := time.UTC
 	if j.Spec.TimeZone != nil {
 		if zone, err = time.LoadLocation(*j.Spec.TimeZone); err != nil {
+			j.c.Warn(j.CronJob, "UnknownTimeZone", fmt.Sprintf("invalid timeZone: %q: %s", *j.Spec.TimeZone, err))
 			return time.Time{}, nil // the server has validated it: here are other zones
 		}
 	}
@@ -143,16 +150,21 @@ func (j *cronJob) start() (due time.Time, err error) {
 	if err != nil {
 		return time.Time{}, nil // nothing to do before a change of the object
 	}
+	if s.next(j.since(true)).IsZero() {
+		j.c.Warn(j.CronJob, "InvalidSchedule", fmt.Sprintf("invalid schedule: %s : time difference between two schedules is less than 1 second", j.Spec.Schedule))
+	}
 	due = j.nextDue(s)
 	at := j.lastDue(s, true)
 	switch {
 	case at.IsZero():
 		return due, nil
 	case j.Spec.StartingDeadlineSeconds != nil && at.Add(time.Duration(*j.Spec.StartingDeadlineSeconds)*time.Second).Before(j.now):
+		j.c.Warn(j.CronJob, "MissSchedule", "Missed scheduled time to start a job: "+at.UTC().Format(time.RFC1123Z))
 		return due, nil
 	case j.Status.LastScheduleTime != nil && j.Status.LastScheduleTime.Time.Equal(at), j.isActive(j.jobName(at)):
 		return due, nil
 	case j.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(j.Status.Active) > 0:
+		j.c.Tell(j.CronJob, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
 		return due, nil
 	}
 	if j.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
@@ -163,7 +175,7 @@ func (j *cronJob) start() (due time.Time, err error) {
 		}
 	}
 	x := named(j.jobs, j.jobName(at))
-	if x == nil { // the next step has it
+	if x == nil { // the next reconcile reads it
 		j.c.Create(j.newJob(at, zone))
 		return due, nil
 	}
@@ -182,7 +194,7 @@ func reference(x *batchv1.Job) corev1.ObjectReference {
 
 func (j *cronJob) jobName(at time.Time) string { return fmt.Sprintf("%s-%d", j.Name, at.Unix()/60) }
 
-// newJob returns the job of a time.
+// newJob returns the Job for a time of the schedule.
 func (j *cronJob) newJob(at time.Time, zone *time.Location) *batchv1.Job {
 	t := j.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
@@ -193,7 +205,7 @@ func (j *cronJob) newJob(at time.Time, zone *time.Location) *batchv1.Job {
 	return job
 }
 
-// since is the time after which runs may have been missed.
+// since returns the time after which runs may have been missed. bounded applies the deadline for starts.
 func (j *cronJob) since(bounded bool) time.Time {
 	t := j.CreationTimestamp.Time
 	if last := j.Status.LastScheduleTime; last != nil {
@@ -207,7 +219,7 @@ func (j *cronJob) since(bounded bool) time.Time {
 	return t
 }
 
-// lastDue returns the latest time of the schedule that has come and has had no run; the zero time if there is none.
+// lastDue returns the latest time of the schedule up to now that has had no run; the zero time if there is none.
 func (j *cronJob) lastDue(s *schedule, bounded bool) time.Time {
 	first := s.next(j.since(bounded))
 	if first.IsZero() || j.now.Before(first) {
@@ -217,7 +229,7 @@ func (j *cronJob) lastDue(s *schedule, bounded bool) time.Time {
 	if second.IsZero() || j.now.Before(second) {
 		return first
 	}
-	// Times that were missed are skipped by the width of the schedule, not one by one.
+	// Missed times are skipped by the interval of the schedule, not one by one.
 	width := second.Sub(first).Round(time.Second)
 	if width < time.Second {
 		return time.Time{}
@@ -230,10 +242,10 @@ func (j *cronJob) lastDue(s *schedule, bounded bool) time.Time {
 	return last
 }
 
-// delta is added to due times, for clocks that differ.
+// delta is added to due times, as by the real controller.
 const delta = 100 * time.Millisecond
 
-// nextDue returns when to look again.
+// nextDue returns when the next run is due.
 func (j *cronJob) nextDue(s *schedule) time.Time {
 	from := j.since(false)
 	if last := j.lastDue(s, false); !last.IsZero() {

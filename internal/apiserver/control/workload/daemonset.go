@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,21 +17,21 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// DaemonSet is a DaemonSet and what its controller looks at.
+// DaemonSet has the objects that the controller of a DaemonSet reads.
 type DaemonSet struct {
 	Set *appsv1.DaemonSet
-	// Stored is the text of the set as it is stored.
+	// Stored is the stored JSON of the set.
 	Stored []byte
-	// Pods are those that the set controls, and those without a controller.
+	// Pods has the Pods that the set controls, and those of the namespace without a controller.
 	Pods []*corev1.Pod
-	// Revisions are all of the namespace.
+	// Revisions has all revisions of the namespace.
 	Revisions []*appsv1.ControllerRevision
 	Nodes     []*corev1.Node
-	// Hash is the hash of the template that names its revision, with the collisions so far.
+	// Hash returns the hash of the template for the name of its revision, given the number of collisions.
 	Hash func(collisions *int32) (string, error)
 }
 
-// daemonSet is a DaemonSet at one time.
+// daemonSet is one reconcile of a DaemonSet.
 type daemonSet struct {
 	DaemonSet
 	owner
@@ -38,16 +39,17 @@ type daemonSet struct {
 	now   time.Time
 	hash  string // of the present template
 	nodes []string
-	// pods are those of each node, also of nodes that are gone.
+	// pods has the Pods of each Node, also of Nodes that are gone.
 	pods map[string][]*corev1.Pod
-	// running has the nodes that are to have a pod.
+	// running has the Nodes that are to have a Pod.
 	running map[string]bool
 	due     time.Time
 }
 
 var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 
-// Sync takes a DaemonSet one step further. It returns when to look again; the zero time means after a change.
+// Sync creates and deletes Pods, and writes the status. It returns when to call it again; the zero time means after a
+// change.
 func (in DaemonSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	selector, err := metav1.LabelSelectorAsSelector(in.Set.Spec.Selector)
 	if err != nil || selector.Empty() || in.Set.DeletionTimestamp != nil {
@@ -79,7 +81,7 @@ func (in DaemonSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	return d.due, nil
 }
 
-// byAge sorts pods that have a node first, then the oldest.
+// byAge orders Pods: those with a Node first, and then the oldest.
 func byAge(a, b *corev1.Pod) int {
 	if (a.Spec.NodeName != "") != (b.Spec.NodeName != "") {
 		if a.Spec.NodeName != "" {
@@ -90,7 +92,7 @@ func byAge(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// targetNode returns the node that a pod has, or is for; "" if it is for none in particular.
+// targetNode returns the Node that a Pod is on, or is meant for by its affinity; "" if there is none.
 func targetNode(p *corev1.Pod) string {
 	if p.Spec.NodeName != "" {
 		return p.Spec.NodeName
@@ -107,7 +109,7 @@ func targetNode(p *corev1.Pod) string {
 	return ""
 }
 
-// history finds or makes the revision of the present template. It returns the other ones.
+// history finds or creates the revision of the present template. It returns the other revisions.
 func (d *daemonSet) history() (old []*appsv1.ControllerRevision, err error) {
 	data, err := revisionData(d.Stored)
 	if err != nil {
@@ -137,7 +139,7 @@ func (d *daemonSet) history() (old []*appsv1.ControllerRevision, err error) {
 	current.Name = d.Set.Name + "-" + d.hash
 	delete(current.Labels, "controller.kubernetes.io/hash")
 	current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = d.hash
-	if named(d.Revisions, current.Name) != nil { // of another template: the next step has another hash
+	if named(d.Revisions, current.Name) != nil { // of another template: the next reconcile has another collision count
 		o := d.Set.DeepCopy()
 		n := int32(1)
 		if c := o.Status.CollisionCount; c != nil {
@@ -151,7 +153,7 @@ func (d *daemonSet) history() (old []*appsv1.ControllerRevision, err error) {
 	return old, nil
 }
 
-// shouldRun reports whether a node is to have a pod, and whether one that it has may stay.
+// shouldRun reports whether a Node is to have a Pod, and whether a Pod that is there may stay.
 func (d *daemonSet) shouldRun(node *corev1.Node) (run, stay bool) {
 	spec := d.Set.Spec.Template.Spec.DeepCopy()
 	tolerate(spec)
@@ -164,11 +166,11 @@ func (d *daemonSet) shouldRun(node *corev1.Node) (run, stay bool) {
 	return true, true
 }
 
-// retryFailed is the least age of a failed pod that is replaced. Without it, a pod that fails at once would be
-// replaced for ever without time going on.
+// retryFailed is the age from which a failed Pod is replaced. Without it, a Pod that fails at once would be replaced
+// for ever at one time.
 const retryFailed = time.Second
 
-// manage creates and deletes pods, so that each node has the one that it should. It returns what it deletes.
+// manage creates and deletes Pods, so that each Node has the Pod that it should. It returns the Pods that it deletes.
 func (d *daemonSet) manage() (deleted map[*corev1.Pod]bool) {
 	deleted = map[*corev1.Pod]bool{}
 	remove := func(p *corev1.Pod) {
@@ -201,7 +203,11 @@ func (d *daemonSet) manage() (deleted map[*corev1.Pod]bool) {
 			case p.DeletionTimestamp != nil:
 			case p.Status.Phase == corev1.PodFailed && at.After(d.now):
 				d.due = sooner(d.due, at)
+			case p.Status.Phase == corev1.PodFailed:
+				d.c.Warn(d.Set, "FailedDaemonPod", fmt.Sprintf("Found failed daemon pod %s/%s on node %s, will try to kill it", p.Namespace, p.Name, node.Name))
+				remove(p)
 			case pod.Ended(p):
+				d.c.Tell(d.Set, "SucceededDaemonPod", fmt.Sprintf("Found succeeded daemon pod %s/%s on node %s, will try to delete it", p.Namespace, p.Name, node.Name))
 				remove(p)
 			default:
 				running = append(running, p)
@@ -219,7 +225,7 @@ func (d *daemonSet) manage() (deleted map[*corev1.Pod]bool) {
 	return deleted
 }
 
-// prune deletes the running pods of a node that are too many. While a pod replaces another one, both may be there.
+// prune deletes the running Pods of a Node that are too many. While a new Pod replaces an old one, both may stay.
 func (d *daemonSet) prune(node string, running []*corev1.Pod, run bool, remove func(*corev1.Pod)) {
 	surge := d.allowed(d.surge(), 1) > 0
 	if !surge || len(running) <= 1 {
@@ -255,7 +261,7 @@ func (d *daemonSet) available(p *corev1.Pod) bool {
 	return ok
 }
 
-// create creates the pod of a node.
+// create creates the Pod of a Node.
 func (d *daemonSet) create(node string) {
 	p := pod.FromTemplate(&d.Set.Spec.Template, controllerRef(d.owner), d.owner)
 	if text, ok := d.Set.Annotations[appsv1.DeprecatedTemplateGeneration]; ok {
@@ -269,7 +275,7 @@ func (d *daemonSet) create(node string) {
 	d.c.Create(p)
 }
 
-// truncate deletes the oldest revisions that no pod has, until as many as allowed are left.
+// truncate deletes the oldest revisions that no Pod has, beyond the limit of the history.
 func (d *daemonSet) truncate(old []*appsv1.ControllerRevision, pods []*corev1.Pod) {
 	live := map[string]bool{}
 	for _, p := range pods {
@@ -284,7 +290,7 @@ func (d *daemonSet) truncate(old []*appsv1.ControllerRevision, pods []*corev1.Po
 	}
 }
 
-// writeStatus writes the status if it says something new.
+// writeStatus writes the status if it has changed.
 func (d *daemonSet) writeStatus() {
 	st := appsv1.DaemonSetStatus{ObservedGeneration: d.Set.Generation, CollisionCount: d.Set.Status.CollisionCount, Conditions: d.Set.Status.Conditions}
 	for _, node := range d.Nodes {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// surge is how many pods may be there beside old ones; nil if none.
+// surge returns how many new Pods may run beside old ones; nil if none may.
 func (d *daemonSet) surge() *intstr.IntOrString {
 	if u := d.Set.Spec.UpdateStrategy; u.Type == appsv1.RollingUpdateDaemonSetStrategyType && u.RollingUpdate != nil {
 		return u.RollingUpdate.MaxSurge
@@ -14,7 +14,7 @@ func (d *daemonSet) surge() *intstr.IntOrString {
 	return nil
 }
 
-// allowed returns a number or a share of the nodes, rounded up.
+// allowed resolves a number, or a share of the Nodes, which is rounded up.
 func (d *daemonSet) allowed(n *intstr.IntOrString, nodes int) int {
 	if n == nil {
 		return 0
@@ -26,13 +26,14 @@ func (d *daemonSet) allowed(n *intstr.IntOrString, nodes int) int {
 	return out
 }
 
-// updated reports whether a pod has the present template.
+// updated reports whether a Pod has the present template.
 func (d *daemonSet) updated(p *corev1.Pod) bool {
 	generation, ok := d.Set.Annotations[appsv1.DeprecatedTemplateGeneration]
 	return d.hash != "" && p.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == d.hash || ok && p.Labels["pod-template-generation"] == generation
 }
 
-// pair returns the pods of a node with the present template and with another one. It is not ok if there are more.
+// pair returns the Pod of a Node with the present template, and the one with an older template. ok is false if there
+// are more.
 func (d *daemonSet) pair(pods []*corev1.Pod) (fresh, old *corev1.Pod, ok bool) {
 	for _, p := range pods {
 		switch {
@@ -48,7 +49,7 @@ func (d *daemonSet) pair(pods []*corev1.Pod) (fresh, old *corev1.Pod, ok bool) {
 	return fresh, old, true
 }
 
-// roll replaces pods of earlier templates, as many at once as the strategy allows.
+// roll deletes Pods of older templates, as many at once as the strategy allows. manage replaces them.
 func (d *daemonSet) roll(deleted map[*corev1.Pod]bool) {
 	var unavailable int
 	if r := d.Set.Spec.UpdateStrategy.RollingUpdate; r != nil {
@@ -93,7 +94,7 @@ func (d *daemonSet) roll(deleted map[*corev1.Pod]bool) {
 	}
 }
 
-// rollBySurge creates new pods beside old ones, and deletes old ones when the new ones are available.
+// rollBySurge creates new Pods beside old ones, and deletes an old one when the new one is available.
 func (d *daemonSet) rollBySurge(surge int, remove func(*corev1.Pod)) {
 	surging, available := 0, 0
 	var now, candidates []string
@@ -131,7 +132,7 @@ func (d *daemonSet) rollBySurge(surge int, remove func(*corev1.Pod)) {
 	}
 }
 
-// everyNode returns the nodes that have pods of the set or are to have one, in order.
+// everyNode returns the names of the Nodes that have Pods of the set or are to have one, sorted.
 func (d *daemonSet) everyNode() []string {
 	var out []string
 	for _, node := range d.Nodes {
@@ -142,7 +143,7 @@ func (d *daemonSet) everyNode() []string {
 	return out
 }
 
-// tolerate adds the tolerations that all pods of DaemonSets have.
+// tolerate adds the tolerations that all Pods of DaemonSets have.
 func tolerate(spec *corev1.PodSpec) {
 	want := []corev1.Toleration{
 		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
@@ -169,7 +170,7 @@ func tolerate(spec *corev1.PodSpec) {
 	}
 }
 
-// bindTo makes a pod one for a node and no other.
+// bindTo restricts a Pod to one Node by its affinity.
 func bindTo(spec *corev1.PodSpec, node string) {
 	if spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// revisionData is what a revision keeps of a StatefulSet or DaemonSet: a patch that puts the template back. It is
-// made of the stored text, so that fields that this program does not know are in it.
+// revisionData returns the data of the revision of a StatefulSet or DaemonSet: a patch that restores the template. It
+// is made of the stored text, and so keeps fields that this program does not know.
 func revisionData(stored []byte) ([]byte, error) {
 	var o struct {
 		Spec struct {
@@ -34,7 +34,7 @@ func revisionData(stored []byte) ([]byte, error) {
 	return json.Marshal(map[string]any{"spec": map[string]any{"template": o.Spec.Template}})
 }
 
-// templateOf returns the template that a revision keeps.
+// templateOf returns the template in a revision.
 func templateOf(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	var o struct {
 		Spec struct {
@@ -47,7 +47,7 @@ func templateOf(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	return &o.Spec.Template, nil
 }
 
-// newRevision returns a revision of the owner's template.
+// newRevision returns a new revision with the owner's template.
 func newRevision(o owner, template *corev1.PodTemplateSpec, data []byte, number int64, collisions int32) *appsv1.ControllerRevision {
 	hash := hashRevision(data, collisions)
 	labels := map[string]string{}
@@ -64,7 +64,7 @@ func newRevision(o owner, template *corev1.PodTemplateSpec, data []byte, number 
 	}
 }
 
-// hashRevision is the hash in the name of a StatefulSet's revision.
+// hashRevision returns the hash in the name of a StatefulSet's revision.
 func hashRevision(data []byte, collisions int32) string {
 	h := fnv.New32()
 	_, _ = h.Write(data) // a hash never fails
@@ -80,7 +80,7 @@ func sortRevisions(revisions []*appsv1.ControllerRevision) {
 	})
 }
 
-// equalRevision returns the last of the sorted revisions with the data, and whether it is the newest of all.
+// equalRevision returns the last of the sorted revisions that has the data, and whether it is the last of all.
 func equalRevision(revisions []*appsv1.ControllerRevision, data []byte) (found *appsv1.ControllerRevision, newest bool) {
 	for i, r := range slices.Backward(revisions) {
 		if bytes.Equal(r.Data.Raw, data) {

@@ -13,31 +13,31 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// Job is a Job and what its controller looks at.
+// Job has the objects that the controller of a Job reads.
 type Job struct {
 	Job *batchv1.Job
-	// Pods are those that the job controls, and those without a controller.
+	// Pods has the Pods that the Job controls, and those of the namespace without a controller.
 	Pods []*corev1.Pod
-	// Backoff is what is remembered of the job between steps.
+	// Backoff is the controller's memory of the Job's failures.
 	Backoff *Backoff
 }
 
-// job is a Job at one time.
+// job is one reconcile of a Job.
 type job struct {
 	*batchv1.Job
 	owner
 	c   *calls.Calls
 	now time.Time
-	// pods are all of the job; active have neither ended nor are they being deleted.
+	// pods has all Pods of the Job. active has those that have not ended and are not being deleted.
 	pods, active       []*corev1.Pod
 	ready, terminating int32
 	nActive            int32
-	// succeeded and failed count pods, or indexes, as the status will when finalizers are removed.
+	// succeeded and failed are the counts of Pods, or indexes, that the status will have when finalizers are removed.
 	succeeded, failed int32
 	backoff           *Backoff
-	// The next three are for indexed jobs; failedIndexes is nil without a limit for each index.
+	// The next three are for indexed Jobs. failedIndexes is nil without a backoff limit for each index.
 	counted, succeededIndexes, failedIndexes indexes
-	// delayed has the failed pod of each index that waits for the one that replaces it.
+	// delayed has the last failed Pod of each index that waits for a new Pod.
 	delayed map[int]*corev1.Pod
 	// end is the condition that ends the job; nil if it goes on.
 	end *batchv1.JobCondition
@@ -46,7 +46,8 @@ type job struct {
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// Sync takes a Job one step further. It returns when to look again; the zero time means after a change.
+// Sync creates, deletes and counts Pods, and writes the status. It returns when to call it again; the zero time means
+// after a change.
 func (in Job) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	selector, err := metav1.LabelSelectorAsSelector(in.Job.Spec.Selector)
 	if err != nil {
@@ -97,7 +98,7 @@ func (j *job) indexed() bool {
 	return j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// waitsForEnd reports whether pods are replaced when they have ended, and not when they are deleted.
+// waitsForEnd reports whether a Pod is replaced only when it has ended, not when its deletion begins.
 func (j *job) waitsForEnd() bool {
 	return j.Spec.PodReplacementPolicy != nil && *j.Spec.PodReplacementPolicy == batchv1.Failed || j.Spec.PodFailurePolicy != nil
 }
@@ -107,7 +108,7 @@ func (j *job) hasFailed(p *corev1.Pod) bool {
 		!j.waitsForEnd() && p.DeletionTimestamp != nil && p.Status.Phase != corev1.PodSucceeded
 }
 
-// validIndex returns the completion index of a pod, or noIndex if the job has no such index.
+// validIndex returns the completion index of a Pod, or noIndex if the Job has no such index.
 func (j *job) validIndex(p *corev1.Pod) int {
 	if i := indexOf(p); i < int(*j.Spec.Completions) {
 		return i
@@ -115,7 +116,7 @@ func (j *job) validIndex(p *corev1.Pod) int {
 	return noIndex
 }
 
-// look counts the pods.
+// look sorts the Pods into active, succeeded and failed ones, and counts them.
 func (j *job) look() {
 	uncounted := j.Status.UncountedTerminatedPods
 	var succeeded, failed []*corev1.Pod
@@ -155,7 +156,7 @@ func (j *job) look() {
 	}
 }
 
-// lookAtIndexes finds the indexes that have succeeded and failed.
+// lookAtIndexes finds the indexes that have succeeded, and those that have failed.
 func (j *job) lookAtIndexes() {
 	n := int(*j.Spec.Completions)
 	j.counted = parseIndexes(j.Status.CompletedIndexes, n)
@@ -214,7 +215,7 @@ func (j *job) indexesOf(pods []*corev1.Pod) indexes {
 	return out
 }
 
-// judge decides whether the job ends.
+// judge sets the condition that ends the Job, if it ends.
 func (j *job) judge() {
 	if c := j.condition(batchv1.JobSuccessCriteriaMet); c != nil {
 		j.end = c
@@ -280,7 +281,7 @@ func (j *job) newCondition(kind batchv1.JobConditionType, reason, message string
 	return &batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastProbeTime: t, LastTransitionTime: t, Reason: reason, Message: message}
 }
 
-// restartsExceed reports whether containers of running pods have been restarted too often.
+// restartsExceed reports whether the restarts of containers of running Pods exceed the backoff limit.
 func (j *job) restartsExceed() bool {
 	if j.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
@@ -296,14 +297,14 @@ func (j *job) restartsExceed() bool {
 	return n > 0 && n >= *j.Spec.BackoffLimit
 }
 
-// Backoff is how a job's pods have failed of late. The zero value is that of a new job.
+// Backoff counts the recent failures of a Job's Pods, for the delay of new ones. The zero value is that of a new Job.
 type Backoff struct {
 	failures int // since the last success
 	last     time.Time
 	seen     map[types.UID]bool
 }
 
-// add counts pods that have ended, each once.
+// add counts Pods that have ended, each once.
 func (b *Backoff) add(succeeded, failed []*corev1.Pod) {
 	if b.seen == nil {
 		b.seen = map[types.UID]bool{}
@@ -339,7 +340,8 @@ const (
 	lastBackoff  = 10 * time.Minute
 )
 
-// until returns when new pods may be created after a number of failures. The zero time means at once.
+// until returns when new Pods may be created after a number of failures, the last one at last. The zero time means at
+// once.
 func until(failures int, last, now time.Time) time.Time {
 	if failures == 0 {
 		return time.Time{}
@@ -354,7 +356,7 @@ func until(failures int, last, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// finishTime returns when a pod ended, or was to end.
+// finishTime returns when a Pod ended.
 func finishTime(p *corev1.Pod) time.Time {
 	var last time.Time
 	for _, s := range p.Status.ContainerStatuses {

@@ -12,7 +12,7 @@ import (
 // indexes is a set of completion indexes.
 type indexes map[int]bool
 
-// parseIndexes reads a text such as "0,2-4,7". Indexes of limit and above are left out, and so is what is no number.
+// parseIndexes reads a text such as "0,2-4,7". It leaves out indexes from limit on, and parts that are no numbers.
 func parseIndexes(text string, limit int) indexes {
 	out := indexes{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -34,7 +34,7 @@ func parseIndexes(text string, limit int) indexes {
 	return out
 }
 
-// String is the set as the status shows it: ranges of more than two as "2-4".
+// String returns the set as the status shows it, with ranges of more than two as "2-4".
 func (x indexes) String() string {
 	sorted := make([]int, 0, len(x))
 	for i := range x {
@@ -74,7 +74,7 @@ func indexOf(p *corev1.Pod) int {
 // indexVariable is the environment variable by which a pod knows its index.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
-// setIndex makes a pod that of a completion index of the job.
+// setIndex gives a new Pod a completion index of the Job.
 func setIndex(p *corev1.Pod, job *batchv1.Job, index int) {
 	text := strconv.Itoa(index)
 	if p.Annotations == nil {
@@ -83,7 +83,7 @@ func setIndex(p *corev1.Pod, job *batchv1.Job, index int) {
 	p.Annotations[batchv1.JobCompletionIndexAnnotation] = text
 	setLabel(p, batchv1.JobCompletionIndexAnnotation, text)
 	p.Spec.Hostname = job.Name + "-" + text
-	const longest = 58 // of a prefix of generated names
+	const longest = 58 // the length of a prefix of generated names
 	end := "-" + text + "-"
 	p.GenerateName = prefix(job.Name, longest-len(end)) + end
 	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
@@ -98,7 +98,7 @@ func setIndex(p *corev1.Pod, job *batchv1.Job, index int) {
 	}
 }
 
-// failuresOf returns how often an index has failed before the pod: those that count, and all.
+// failuresOf returns how often the index of a Pod had failed before: the failures that count, and all.
 func failuresOf(p *corev1.Pod) (counted, all int) {
 	read := func(key string) int {
 		n, err := strconv.ParseInt(p.Annotations[key], 10, 32)

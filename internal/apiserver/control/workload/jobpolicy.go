@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// verdict is what a pod failure policy says of a failed pod.
+// verdict is the result of a pod failure policy for a failed Pod.
 type verdict struct {
-	// action is that of the first rule that matches; "" if none does.
+	// action is the action of the first rule that matches; "" if none does.
 	action batchv1.PodFailurePolicyAction
-	// message is why the job fails, if it does.
+	// message says why the Job fails; "" if it does not.
 	message string
 }
 
@@ -52,7 +52,7 @@ func judge(policy *batchv1.PodFailurePolicy, p *corev1.Pod) verdict {
 	return verdict{}
 }
 
-// failedContainer returns the first container whose exit code the rule is about; nil if there is none.
+// failedContainer returns the first container whose exit code the rule matches; nil if there is none.
 func failedContainer(p *corev1.Pod, rule *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range list {

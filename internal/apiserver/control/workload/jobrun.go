@@ -14,10 +14,10 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// maxPods is the most pods that one step creates or deletes.
+// maxPods bounds the Pods that one reconcile creates or deletes.
 const maxPods = 500
 
-// act creates and deletes pods. It reports whether the status has changed.
+// act creates and deletes Pods. It reports whether the status has changed.
 func (j *job) act() (changed bool) {
 	if j.end != nil {
 		j.remove(j.active, false)
@@ -32,10 +32,12 @@ func (j *job) act() (changed bool) {
 			j.end = j.newCondition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
 		case managed && j.suspended():
 			if changed = j.setSuspended(corev1.ConditionTrue, "JobSuspended", "Job suspended"); changed {
+				j.c.Tell(j.Job, "Suspended", "Job suspended")
 				j.Status.StartTime = nil
 			}
 		case managed:
 			if changed = j.setSuspended(corev1.ConditionFalse, "JobResumed", "Job resumed"); changed {
+				j.c.Tell(j.Job, "Resumed", "Job resumed")
 				j.Status.StartTime = &metav1.Time{Time: j.now}
 			}
 		}
@@ -46,7 +48,7 @@ func (j *job) act() (changed bool) {
 	return changed
 }
 
-// setSuspended sets the condition of that name. It is not added to say that the job is not suspended.
+// setSuspended sets the condition Suspended. It does not add one with the status False.
 func (j *job) setSuspended(status corev1.ConditionStatus, reason, message string) (changed bool) {
 	c := j.newCondition(batchv1.JobSuspended, reason, message)
 	c.Status = status
@@ -66,7 +68,7 @@ func (j *job) setSuspended(status corev1.ConditionStatus, reason, message string
 	return false
 }
 
-// remove deletes active pods. Those that are not to be counted are released first.
+// remove deletes active Pods. With uncounted set it releases them first, so that the Job does not count them.
 func (j *job) remove(pods []*corev1.Pod, uncounted bool) {
 	for _, p := range pods {
 		if uncounted {
@@ -81,7 +83,7 @@ func (j *job) remove(pods []*corev1.Pod, uncounted bool) {
 	}
 }
 
-// manage makes the number of active pods that which the job wants.
+// manage creates or deletes Pods until the number of active ones is the one that the Job wants.
 func (j *job) manage() {
 	if j.suspended() {
 		j.remove(j.active, true)
@@ -140,7 +142,7 @@ func (j *job) create(p *corev1.Pod) {
 	j.nActive++
 }
 
-// pending returns the lowest indexes that want a pod now, at most n.
+// pending returns the lowest indexes that need a Pod now, at most n.
 func (j *job) pending(n int) []int {
 	taken := j.indexesOf(j.active)
 	if j.waitsForEnd() {
@@ -170,7 +172,8 @@ func (j *job) pending(n int) []int {
 	return now
 }
 
-// setFailures makes a pod remember how often its index has failed.
+// setFailures notes in the annotations of a new Pod how often its index has failed. replaced is the last failed Pod of
+// the index; it may be nil.
 func (j *job) setFailures(p, replaced *corev1.Pod) {
 	counted, ignored := 0, 0
 	if replaced != nil {
@@ -188,7 +191,8 @@ func (j *job) setFailures(p, replaced *corev1.Pod) {
 	}
 }
 
-// excess returns active pods that are too many: at least n, and all that have the index of another one, or none.
+// excess returns the active Pods that are too many: at least n, and all with the index of another Pod, or without a
+// valid index.
 func (j *job) excess(n int) []*corev1.Pod {
 	left := slices.Clone(j.active)
 	pod.Spare(left, nil, j.now)
@@ -216,8 +220,8 @@ func (j *job) excess(n int) []*corev1.Pod {
 	return out
 }
 
-// track counts the pods that have ended, and ends the job. Each pod is first noted in the status as not counted,
-// then released, and then counted: so none is counted twice, whatever fails in between.
+// track counts the Pods that have ended, and ends the Job. A Pod is first noted in the status as not counted, then
+// released, and then counted: so none is counted twice, whatever request fails in between.
 func (j *job) track(changed bool) {
 	if j.clean() {
 		changed = true
@@ -271,17 +275,23 @@ func (j *job) track(changed bool) {
 	}
 }
 
-// finish sets the last condition.
+// finish sets the condition that ends the Job, and the fields of the status that go with it.
 func (j *job) finish(c batchv1.JobCondition) {
 	t := metav1.NewTime(j.now)
 	c.LastProbeTime, c.LastTransitionTime = t, t
 	j.Status.Conditions = append(j.Status.Conditions, c)
-	if c.Type == batchv1.JobComplete {
-		j.Status.CompletionTime = &t
+	if c.Type != batchv1.JobComplete {
+		j.c.Warn(j.Job, c.Reason, c.Message)
+		return
 	}
+	j.Status.CompletionTime = &t
+	if n := j.Spec.Completions; n != nil && j.Status.Succeeded > *n {
+		j.c.Warn(j.Job, "TooManySucceededPods", "Too many succeeded pods running after completion count reached")
+	}
+	j.c.Tell(j.Job, "Completed", "Job completed")
 }
 
-// clean counts the pods that were noted and have been released.
+// clean counts the Pods that were noted in the status and have been released. It reports whether there are any.
 func (j *job) clean() (changed bool) {
 	held := map[any]bool{}
 	for _, p := range j.pods {
@@ -308,7 +318,7 @@ func (j *job) clean() (changed bool) {
 	return changed
 }
 
-// mayRelease reports whether a pod has ended for good, or the job has.
+// mayRelease reports whether a Pod may be released: it has ended, or the Job has.
 func (j *job) mayRelease(p *corev1.Pod) bool {
 	if j.DeletionTimestamp != nil || j.end != nil || p.Status.Phase == corev1.PodSucceeded {
 		return true
@@ -316,7 +326,7 @@ func (j *job) mayRelease(p *corev1.Pod) bool {
 	return j.hasFailed(p) && (j.delayed == nil || j.delayed[indexOf(p)] != p)
 }
 
-// setIndexes sets the indexes of the status.
+// setIndexes sets the indexes of the status. It reports whether they have changed.
 func (j *job) setIndexes() (changed bool) {
 	maps.Copy(j.counted, j.succeededIndexes)
 	text := j.counted.String()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/controltest"
 )
 
 const jobText = `{"metadata":{"name":"work","namespace":"ns","uid":"work"},"spec":{"parallelism":2,"completions":3,"backoffLimit":1,"selector":{"matchLabels":{"a":"b"}},
@@ -24,7 +25,7 @@ type jobWorld struct {
 }
 
 func newJob(t *testing.T, more string) *jobWorld {
-	return &jobWorld{t: t, Job: Job{Job: parse[batchv1.Job](t, strings.Replace(jobText, "MORE", more, 1)), Backoff: &Backoff{}}}
+	return &jobWorld{t: t, Job: Job{Job: controltest.Parse[batchv1.Job](t, strings.Replace(jobText, "MORE", more, 1)), Backoff: &Backoff{}}}
 }
 
 // step checks what a step asks for, and does it.
@@ -48,7 +49,7 @@ func (w *jobWorld) step(now time.Time, want ...string) time.Time {
 			}
 		}
 		if strings.HasSuffix(r.URL, "/status") {
-			w.Job.Job.Status = parse[batchv1.Job](w.t, string(r.Body)).Status
+			w.Job.Job.Status = controltest.Parse[batchv1.Job](w.t, string(r.Body)).Status
 		}
 	}
 	for _, p := range w.Pods { // the kubelet has ended what is deleted
@@ -195,7 +196,7 @@ func TestJobShrinks(t *testing.T) {
 }
 
 func newCronJob(t *testing.T, spec string) *CronJob {
-	return &CronJob{CronJob: parse[batchv1.CronJob](t, `{"metadata":{"name":"cron","namespace":"ns","uid":"cron","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"schedule":"*/5 * * * *","successfulJobsHistoryLimit":1,"failedJobsHistoryLimit":1,`+
+	return &CronJob{CronJob: controltest.Parse[batchv1.CronJob](t, `{"metadata":{"name":"cron","namespace":"ns","uid":"cron","creationTimestamp":"2026-01-01T00:00:00Z"},"spec":{"schedule":"*/5 * * * *","successfulJobsHistoryLimit":1,"failedJobsHistoryLimit":1,`+
 		`"jobTemplate":{"metadata":{"labels":{"a":"b"}},"spec":{}}`+spec+`}}`)}
 }
 
@@ -211,7 +212,7 @@ func (in *CronJob) step(t *testing.T, now time.Time, want ...string) time.Time {
 	for _, r := range c.List {
 		switch {
 		case r.Method == "POST":
-			j := parse[batchv1.Job](t, string(r.Body))
+			j := controltest.Parse[batchv1.Job](t, string(r.Body))
 			j.UID = types.UID(j.Name)
 			in.Jobs = append(in.Jobs, j)
 		case r.Method == "DELETE":
@@ -222,7 +223,7 @@ func (in *CronJob) step(t *testing.T, now time.Time, want ...string) time.Time {
 				}
 			}
 		default:
-			in.CronJob.Status = parse[batchv1.CronJob](t, string(r.Body)).Status
+			in.CronJob.Status = controltest.Parse[batchv1.CronJob](t, string(r.Body)).Status
 		}
 	}
 	return due

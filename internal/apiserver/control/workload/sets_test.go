@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/controltest"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
@@ -37,7 +38,7 @@ func (w *setWorld) set(text string) {
 	if w.Set != nil {
 		status = w.Set.Status
 	}
-	w.Set, w.Stored = parse[appsv1.StatefulSet](w.t, text), []byte(text)
+	w.Set, w.Stored = controltest.Parse[appsv1.StatefulSet](w.t, text), []byte(text)
 	w.Set.Status = status
 }
 
@@ -53,11 +54,11 @@ func (w *setWorld) step(want ...string) time.Time {
 	for _, r := range c.List {
 		switch {
 		case strings.HasSuffix(r.URL, "/status"):
-			w.Set.Status = parse[appsv1.StatefulSet](w.t, string(r.Body)).Status
+			w.Set.Status = controltest.Parse[appsv1.StatefulSet](w.t, string(r.Body)).Status
 		case r.Method == "POST" && strings.HasSuffix(r.URL, "/controllerrevisions"):
-			w.Revisions = append(w.Revisions, parse[appsv1.ControllerRevision](w.t, string(r.Body)))
+			w.Revisions = append(w.Revisions, controltest.Parse[appsv1.ControllerRevision](w.t, string(r.Body)))
 		case r.Method == "POST" && strings.HasSuffix(r.URL, "/persistentvolumeclaims"):
-			x := parse[corev1.PersistentVolumeClaim](w.t, string(r.Body))
+			x := controltest.Parse[corev1.PersistentVolumeClaim](w.t, string(r.Body))
 			w.claims[x.Name] = x
 		case r.Method == "DELETE":
 			for i, p := range w.Pods {
@@ -153,7 +154,7 @@ func TestRetention(t *testing.T) {
 		if c.want == "" {
 			continue
 		}
-		claim.OwnerReferences = parse[corev1.PersistentVolumeClaim](t, string(s.c.List[0].Body)).OwnerReferences
+		claim.OwnerReferences = controltest.Parse[corev1.PersistentVolumeClaim](t, string(s.c.List[0].Body)).OwnerReferences
 		if len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != c.want {
 			t.Errorf("%+v: %+v", c, claim.OwnerReferences)
 		}
@@ -171,10 +172,10 @@ const daemonText = `{"metadata":{"name":"agent","namespace":"ns","uid":"agent","
 
 func daemons(t *testing.T, strategy string, nodes ...string) *DaemonSet {
 	text := strings.Replace(daemonText, "STRATEGY", strategy, 1)
-	d := &DaemonSet{Set: parse[appsv1.DaemonSet](t, text), Stored: []byte(text)}
+	d := &DaemonSet{Set: controltest.Parse[appsv1.DaemonSet](t, text), Stored: []byte(text)}
 	d.Hash = func(*int32) (string, error) { return "new", nil }
 	for _, n := range nodes {
-		d.Nodes = append(d.Nodes, parse[corev1.Node](t, n))
+		d.Nodes = append(d.Nodes, controltest.Parse[corev1.Node](t, n))
 	}
 	data, err := revisionData(d.Stored)
 	if err != nil {
@@ -222,7 +223,7 @@ func TestDaemonSet(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	d.Nodes = d.Nodes[:2]
-	d.Revisions = []*appsv1.ControllerRevision{parse[appsv1.ControllerRevision](t, string(c.List[0].Body))}
+	d.Revisions = []*appsv1.ControllerRevision{controltest.Parse[appsv1.ControllerRevision](t, string(c.List[0].Body))}
 	d.Pods = []*corev1.Pod{daemonPod(t, d, "p", "a", "new"), daemonPod(t, d, "q", "b", "new")}
 	second := daemonPod(t, d, "r", "b", "new")
 	gone := daemonPod(t, d, "s", "", "new")
@@ -271,7 +272,7 @@ func TestDaemonSetCollision(t *testing.T) {
 	d := daemons(t, `{"maxUnavailable":1,"maxSurge":0}`)
 	d.Revisions[0].Data = runtime.RawExtension{Raw: []byte(`{}`)}
 	c := d.run(t, "PUT agent status", "DELETE controllerrevisions agent-new", "PUT agent status")
-	if s := parse[appsv1.DaemonSet](t, string(c.List[0].Body)).Status; *s.CollisionCount != 1 {
+	if s := controltest.Parse[appsv1.DaemonSet](t, string(c.List[0].Body)).Status; *s.CollisionCount != 1 {
 		t.Errorf("%+v", s)
 	}
 }

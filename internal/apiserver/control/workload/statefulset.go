@@ -16,39 +16,40 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// StatefulSet is a StatefulSet and what its controller looks at.
+// StatefulSet has the objects that the controller of a StatefulSet reads.
 type StatefulSet struct {
 	Set *appsv1.StatefulSet
-	// Stored is the text of the set as it is stored.
+	// Stored is the stored JSON of the set.
 	Stored []byte
-	// Pods are those that the set controls, and those without a controller.
+	// Pods has the Pods that the set controls, and those of the namespace without a controller.
 	Pods []*corev1.Pod
-	// Revisions are all of the namespace.
+	// Revisions has all revisions of the namespace.
 	Revisions []*appsv1.ControllerRevision
-	// Claim returns a claim of the namespace; nil if there is none.
+	// Claim returns the claim of the namespace with a name; nil if there is none.
 	Claim func(name string) *corev1.PersistentVolumeClaim
 }
 
-// statefulSet is a StatefulSet at one time.
+// statefulSet is one reconcile of a StatefulSet.
 type statefulSet struct {
 	StatefulSet
 	owner
 	c               *calls.Calls
 	now             time.Time
 	current, update *appsv1.ControllerRevision
-	// templates are those of the two revisions.
+	// The templates of the current and of the update revision.
 	currentTemplate, updateTemplate *corev1.PodTemplateSpec
 	status                          appsv1.StatefulSetStatus
-	// replicas are the pods of the ordinals that the set is to have, present or new.
+	// replicas has a Pod for each ordinal of the set: the present one, or a new one.
 	replicas []*corev1.Pod
-	// condemned are the other pods, the highest ordinal first.
+	// condemned has the Pods of other ordinals, the highest first.
 	condemned []*corev1.Pod
 	due       time.Time
 }
 
 var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
-// Sync takes a StatefulSet one step further. It returns when to look again; the zero time means after a change.
+// Sync creates and deletes Pods, claims and revisions, and writes the status. It returns when to call it again; the
+// zero time means after a change.
 func (in StatefulSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	selector, err := metav1.LabelSelectorAsSelector(in.Set.Spec.Selector)
 	if err != nil {
@@ -78,7 +79,8 @@ func (in StatefulSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	return s.due, nil
 }
 
-// chooseRevisions finds or makes the revision of the present template, and finds that of the pods.
+// chooseRevisions sets the update revision, that of the present template, which it creates if necessary; and the
+// current revision, that of the Pods before an update.
 func (s *statefulSet) chooseRevisions(revisions []*appsv1.ControllerRevision) error {
 	data, err := revisionData(s.Stored)
 	if err != nil {
@@ -128,7 +130,7 @@ func named[T metav1.Object](objects []T, name string) T {
 	return none
 }
 
-// divide sorts the pods by what is to become of them, and adds those that are missing.
+// divide sorts the Pods into replicas and condemned ones, and adds new Pods for missing ordinals.
 func (s *statefulSet) divide(pods []*corev1.Pod) {
 	start := s.start()
 	s.replicas = make([]*corev1.Pod, *s.Set.Spec.Replicas)
@@ -153,7 +155,7 @@ func (s *statefulSet) count(pods ...[]*corev1.Pod) {
 	st.Replicas, st.ReadyReplicas, st.AvailableReplicas, st.CurrentReplicas, st.UpdatedReplicas = 0, 0, 0, 0, 0
 	for _, p := range slices.Concat(pods...) {
 		if p.Status.Phase == "" {
-			continue // not created
+			continue // a new one
 		}
 		st.Replicas++
 		if isRunningAndReady(p) {
@@ -183,7 +185,7 @@ func (s *statefulSet) available(p *corev1.Pod) bool {
 	return ok
 }
 
-// writeStatus writes the status if it says something new.
+// writeStatus writes the status if it has changed.
 func (s *statefulSet) writeStatus() {
 	n := *s.Set.Spec.Replicas
 	st, old := &s.status, &s.Set.Status
@@ -200,7 +202,7 @@ func (s *statefulSet) writeStatus() {
 	s.c.UpdateStatus(o)
 }
 
-// truncate deletes the oldest revisions that no pod has, until as many as allowed are left.
+// truncate deletes the oldest revisions that no Pod has, beyond the limit of the history.
 func (s *statefulSet) truncate(revisions []*appsv1.ControllerRevision, pods []*corev1.Pod) {
 	live := map[string]bool{s.current.Name: true, s.update.Name: true}
 	for _, p := range pods {
@@ -227,7 +229,7 @@ func (s *statefulSet) start() int {
 
 var ordinalName = regexp.MustCompile(`^(.*)-([0-9]+)$`)
 
-// ordinal returns the number at the end of the pod's name; -1 if there is none.
+// ordinal returns the number at the end of the name of a Pod; -1 if there is none.
 func ordinal(p *corev1.Pod) int {
 	parts := ordinalName.FindStringSubmatch(p.Name)
 	if parts == nil {
@@ -240,7 +242,7 @@ func ordinal(p *corev1.Pod) int {
 	return int(n)
 }
 
-// newPod returns the pod of an ordinal. Below the partition it has the current revision, else the update.
+// newPod returns the Pod for an ordinal. Below the partition it has the current revision, else the update revision.
 func (s *statefulSet) newPod(n int) *corev1.Pod {
 	template, revision := s.updateTemplate, s.update.Name
 	if u := s.Set.Spec.UpdateStrategy; u.RollingUpdate != nil && n < s.start()+int(*u.RollingUpdate.Partition) ||
@@ -256,7 +258,7 @@ func (s *statefulSet) newPod(n int) *corev1.Pod {
 	return p
 }
 
-// identify sets the labels that say which pod of the set it is.
+// identify sets the labels of a Pod that have its name and ordinal.
 func (s *statefulSet) identify(p *corev1.Pod) {
 	setLabel(p, appsv1.StatefulSetPodNameLabel, p.Name)
 	setLabel(p, appsv1.PodIndexLabel, strconv.Itoa(ordinal(p)))

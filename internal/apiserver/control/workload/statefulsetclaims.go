@@ -14,7 +14,7 @@ func (s *statefulSet) claimName(template *corev1.PersistentVolumeClaim, p *corev
 	return fmt.Sprintf("%s-%s-%d", template.Name, s.Set.Name, ordinal(p))
 }
 
-// volumes returns the pod's volumes, with those of the claims of the set.
+// volumes returns the volumes of a Pod, with those for the claims of the set.
 func (s *statefulSet) volumes(p *corev1.Pod) []corev1.Volume {
 	var out []corev1.Volume
 	names := map[string]bool{}
@@ -33,8 +33,7 @@ func (s *statefulSet) volumes(p *corev1.Pod) []corev1.Volume {
 	return out
 }
 
-// createClaims creates the claims that the pod lacks. It reports whether the pod can have all of them: none is
-// being deleted.
+// createClaims creates the claims that a Pod lacks. It reports false if a claim of the Pod is being deleted.
 func (s *statefulSet) createClaims(p *corev1.Pod) bool {
 	ok := true
 	for i := range s.Set.Spec.VolumeClaimTemplates {
@@ -54,7 +53,7 @@ func (s *statefulSet) createClaims(p *corev1.Pod) bool {
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// retention returns the policy of the set.
+// retention returns whether claims are deleted with Pods that are scaled away, and with the set.
 func (s *statefulSet) retention() (scaled, deleted bool) {
 	r := s.Set.Spec.PersistentVolumeClaimRetentionPolicy
 	if r == nil {
@@ -64,7 +63,7 @@ func (s *statefulSet) retention() (scaled, deleted bool) {
 	return r.WhenScaled == del, r.WhenDeleted == del
 }
 
-// hasStaleClaim reports whether a claim of the pod belongs to an earlier pod, and is about to be deleted.
+// hasStaleClaim reports whether a claim of a Pod belongs to a former Pod of its name, and so will be deleted.
 func (s *statefulSet) hasStaleClaim(p *corev1.Pod) bool {
 	if scaled, _ := s.retention(); !scaled {
 		return false
@@ -78,8 +77,8 @@ func (s *statefulSet) hasStaleClaim(p *corev1.Pod) bool {
 	return false
 }
 
-// matchClaims makes the owners of the pod's claims those that the policy wants: the set, if they go with it;
-// the pod, if they go with it and it is to go.
+// matchClaims sets the owners of the claims of a Pod by the retention policy: the set, if claims are deleted with it;
+// the Pod, if claims are deleted with Pods that are scaled away and the Pod is condemned.
 func (s *statefulSet) matchClaims(p *corev1.Pod) {
 	for i := range s.Set.Spec.VolumeClaimTemplates {
 		c := s.Claim(s.claimName(&s.Set.Spec.VolumeClaimTemplates[i], p))
@@ -108,12 +107,12 @@ func (s *statefulSet) matchClaims(p *corev1.Pod) {
 	}
 }
 
-// refers reports whether a reference names an object, of any uid.
+// refers reports whether a reference names an object, whatever its uid.
 func refers(r metav1.OwnerReference, o metav1.Object, kind schema.GroupVersionKind) bool {
 	return r.APIVersion == kind.GroupVersion().String() && r.Kind == kind.Kind && r.Name == o.GetName()
 }
 
-// isStale reports whether the claim belongs to another object of the same name.
+// isStale reports whether a claim belongs to another object with the same name.
 func isStale(c *corev1.PersistentVolumeClaim, o metav1.Object, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool { return refers(r, o, kind) && r.UID != o.GetUID() })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
-// run creates, repairs and deletes pods. In order, it stops at the first pod that others have to wait for.
+// run creates, repairs and deletes Pods. If the set is ordered, it stops at the first Pod for which others wait.
 func (s *statefulSet) run() {
 	ordered := s.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	unhealthy := s.firstUnhealthy()
@@ -33,7 +33,7 @@ func (s *statefulSet) run() {
 	}
 }
 
-// firstUnhealthy returns the pod of the lowest ordinal that is not available; nil if all are.
+// firstUnhealthy returns the Pod with the lowest ordinal that is not available; nil if all are.
 func (s *statefulSet) firstUnhealthy() *corev1.Pod {
 	for _, p := range s.replicas {
 		if s.unavailable(p) {
@@ -52,7 +52,7 @@ func (s *statefulSet) unavailable(p *corev1.Pod) bool {
 	return !s.available(p) || p.DeletionTimestamp != nil
 }
 
-// replica looks after one pod of the set. It reports whether the pods after it have to wait.
+// replica creates, replaces or repairs one Pod of the set. It reports whether the Pods after it have to wait.
 func (s *statefulSet) replica(p *corev1.Pod, ordered bool) (wait bool) {
 	if pod.Ended(p) {
 		if p.DeletionTimestamp == nil {
@@ -85,7 +85,7 @@ func (s *statefulSet) replica(p *corev1.Pod, ordered bool) (wait bool) {
 	return false
 }
 
-// condemn deletes a pod that is too many. It reports whether the other ones have to wait.
+// condemn deletes a condemned Pod. It reports whether the other ones have to wait.
 func (s *statefulSet) condemn(p *corev1.Pod, ordered bool, unhealthy *corev1.Pod) (wait bool) {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -97,7 +97,7 @@ func (s *statefulSet) condemn(p *corev1.Pod, ordered bool, unhealthy *corev1.Pod
 	return true
 }
 
-// roll deletes the highest pod that does not have the update revision, when those above it are available.
+// roll deletes the Pod with the highest ordinal that lacks the update revision, when all above it are available.
 func (s *statefulSet) roll() {
 	lowest := 0
 	if u := s.Set.Spec.UpdateStrategy.RollingUpdate; u != nil {

@@ -14,20 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
+	"github.com/flyball-io/flyball/internal/apiserver/control/controltest"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// parse reads an object.
-func parse[T any](t *testing.T, text string) *T {
-	t.Helper()
-	o := new(T)
-	if err := json.Unmarshal([]byte(text), o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 // said returns requests as "POST pods db-0".
 func said(c *calls.Calls) (out []string) {
@@ -80,7 +71,7 @@ func made(t *testing.T, c *calls.Calls) (out []*corev1.Pod) {
 	t.Helper()
 	for i, r := range c.List {
 		if r.Method == "POST" && strings.HasSuffix(r.URL, "/pods") {
-			p := parse[corev1.Pod](t, string(r.Body))
+			p := controltest.Parse[corev1.Pod](t, string(r.Body))
 			if p.Name == "" {
 				p.Name = fmt.Sprintf("%s%d", p.GenerateName, i)
 			}
@@ -171,7 +162,7 @@ func TestIndexes(t *testing.T) {
 }
 
 func TestNodeMatches(t *testing.T) {
-	node := parse[corev1.Node](t, `{"metadata":{"name":"n","labels":{"zone":"a","cpus":"8"}},"spec":{"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]}}`)
+	node := controltest.Parse[corev1.Node](t, `{"metadata":{"name":"n","labels":{"zone":"a","cpus":"8"}},"spec":{"taints":[{"key":"k","value":"v","effect":"NoSchedule"}]}}`)
 	for _, c := range []struct {
 		spec string
 		want bool
@@ -189,14 +180,14 @@ func TestNodeMatches(t *testing.T) {
 		if strings.HasPrefix(c.spec, "[") {
 			c.spec = `{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":` + c.spec + `}}}}`
 		}
-		if got := pod.MatchesNode(parse[corev1.PodSpec](t, c.spec), node); got != c.want {
+		if got := pod.MatchesNode(controltest.Parse[corev1.PodSpec](t, c.spec), node); got != c.want {
 			t.Errorf("%s: %t", c.spec, got)
 		}
 	}
 	for toleration, want := range map[string]bool{
 		`{"key":"k","value":"v"}`: true, `{"key":"k","value":"w"}`: false, `{"operator":"Exists"}`: true, `{"key":"k","operator":"Exists","effect":"NoExecute"}`: false,
 	} {
-		if got := pod.Tolerates([]corev1.Toleration{*parse[corev1.Toleration](t, toleration)}, node, corev1.TaintEffectNoSchedule); got != want {
+		if got := pod.Tolerates([]corev1.Toleration{*controltest.Parse[corev1.Toleration](t, toleration)}, node, corev1.TaintEffectNoSchedule); got != want {
 			t.Errorf("%s: %t", toleration, got)
 		}
 	}

@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	mutatingpolicy "k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy/storage"
 	mutatingbinding "k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicybinding/storage"
@@ -40,7 +35,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 )
 
-// reviews answer questions about tokens and access.
+// reviews returns the storages of the reviews of tokens and of access.
 func (t *table) reviews() (authentication, authorization resources) {
 	return resources{"tokenreviews": tokenreview.NewREST(authenticated{t.tokens}, audiences), "selfsubjectreviews": selfsubjectreview.NewREST()},
 		resources{
@@ -49,9 +44,9 @@ func (t *table) reviews() (authentication, authorization resources) {
 		}
 }
 
-// policies are admission policies. They are stored, and no more.
+// policies returns the storages of admission policies and their bindings. Type policies evaluates them.
 func (t *table) policies() resources {
-	// It is asked only if the user may not do everything.
+	// The storages resolve kinds only for users who may not do everything.
 	kinds := resolver.ResourceResolverFunc(func(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 		return schema.GroupVersionResource{}, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	})
@@ -82,67 +77,7 @@ func (t *table) devices() resources {
 		"deviceclasses": t.one(deviceclass.NewREST(t)), "resourceclaimtemplates": t.one(claimtemplate.NewREST(t, callNamespaces{})), "resourceslices": t.one(resourceslice.NewREST(t))})
 }
 
-// turns lets one call at a time do what leaves out its context.
-type turns struct {
-	mu   sync.Mutex
-	call *call
-}
-
-// begin makes it the turn of a call. The caller calls the result when the call has ended.
-func (t *turns) begin(c *call) (end func()) {
-	t.mu.Lock()
-	t.call = c
-	return t.mu.Unlock
-}
-
-// callBudgets are the disruption budgets of the call that evicts a Pod, as far as that needs them.
-type callBudgets struct {
-	policyv1client.PodDisruptionBudgetInterface
-	table     *table
-	namespace string
-}
-
-func (b callBudgets) PodDisruptionBudgets(namespace string) policyv1client.PodDisruptionBudgetInterface {
-	b.namespace = namespace
-	return b
-}
-
-func (b callBudgets) keys() string { return "/policy/poddisruptionbudgets/" + b.namespace + "/" }
-
-func (b callBudgets) List(_ context.Context, _ metav1.ListOptions) (*policyv1.PodDisruptionBudgetList, error) {
-	list := &policyv1.PodDisruptionBudgetList{}
-	for _, text := range b.table.evictions.call.under(b.keys()) {
-		var one policyv1.PodDisruptionBudget
-		if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, &one); err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, one)
-	}
-	return list, nil
-}
-
-func (b callBudgets) Get(_ context.Context, name string, _ metav1.GetOptions) (*policyv1.PodDisruptionBudget, error) {
-	text := b.table.evictions.call.get(b.keys() + name)
-	if text == nil {
-		return nil, apierrors.NewNotFound(policyv1.Resource("poddisruptionbudgets"), name)
-	}
-	one := &policyv1.PodDisruptionBudget{}
-	return one, runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, one)
-}
-
-func (b callBudgets) UpdateStatus(ctx context.Context, one *policyv1.PodDisruptionBudget, _ metav1.UpdateOptions) (*policyv1.PodDisruptionBudget, error) {
-	one.TypeMeta = metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}
-	body, err := json.Marshal(one)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.table.inner(b.table.evictions.call, http.MethodPut, "/apis/policy/v1/namespaces/"+b.namespace+"/poddisruptionbudgets/"+one.Name+"/status", body); err != nil {
-		return nil, err
-	}
-	return b.Get(ctx, one.Name, metav1.GetOptions{})
-}
-
-// callNamespaces are the namespaces of the call in the context. Only Get works; nobody needs more.
+// callNamespaces is the client for namespaces of the call in the context. Only Get works: its users need no more.
 type callNamespaces struct {
 	corev1client.NamespaceInterface
 }

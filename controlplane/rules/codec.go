@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// plainly encodes objects as JSON, without what the real server loses: it stores protobuf, which has no lists
-// that are empty and yet there.
-type plainly struct {
-	runtime.Codec
-	stored runtime.Codec
+// protobufJSON encodes an object as the JSON that is left of it after a round trip through protobuf. The real server
+// stores protobuf, which cannot tell an empty list from none.
+type protobufJSON struct {
+	runtime.Codec               // JSON
+	stored        runtime.Codec // protobuf
 }
 
-func (p plainly) Encode(obj runtime.Object, w io.Writer) error {
+func (p protobufJSON) Encode(obj runtime.Object, w io.Writer) error {
 	text, err := runtime.Encode(p.Codec, obj)
 	if err != nil {
 		return err

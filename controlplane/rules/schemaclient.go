@@ -14,43 +14,43 @@ func servesVersion(d *definition, version string) bool {
 	return apiextensionshelpers.HasServedCRDVersion(d, version)
 }
 
-// shownSchemas is a discovery client that has schemas, and nothing else.
-type shownSchemas struct {
+// schemaClient is a discovery client that answers only requests for schemas.
+type schemaClient struct {
 	discovery.DiscoveryInterface // not used
 	api                          *api
-	turn                         *turns
-	custom                       schema.GroupVersion // one that is not built in; it may be empty
+	lock                         *callLock
+	custom                       schema.GroupVersion // one version of a group of custom resources; empty for none
 }
 
-func (s *shownSchemas) OpenAPIV3() openapi.Client { return s }
+func (s *schemaClient) OpenAPIV3() openapi.Client { return s }
 
-// Paths returns the schemas of all versions that a policy may be about.
-func (s *shownSchemas) Paths() (map[string]openapi.GroupVersion, error) {
+// Paths returns the schemas of the built-in versions, and of custom.
+func (s *schemaClient) Paths() (map[string]openapi.GroupVersion, error) {
 	out := map[string]openapi.GroupVersion{}
 	for _, b := range s.api.groups {
 		path := "apis/" + b.group.name + "/" + b.version.name
 		if b.group.name == "" {
 			path = "api/" + b.version.name
 		}
-		out[path] = shownSchema{s, path, false}
+		out[path] = schemaDocument{s, path, false}
 	}
 	if !s.custom.Empty() {
 		path := "apis/" + s.custom.String()
-		out[path] = shownSchema{s, path, true}
+		out[path] = schemaDocument{s, path, true}
 	}
 	return out, nil
 }
 
-// shownSchema are the schemas of one version of a group.
-type shownSchema struct {
-	of     *shownSchemas
+// schemaDocument has the schemas of one version of a group.
+type schemaDocument struct {
+	of     *schemaClient
 	path   string
 	custom bool
 }
 
-func (s shownSchema) ServerRelativeURL() string { return openAPIPath + "/" + s.path }
+func (s schemaDocument) ServerRelativeURL() string { return openAPIPath + "/" + s.path }
 
-func (s shownSchema) Schema(contentType string) ([]byte, error) {
+func (s schemaDocument) Schema(contentType string) ([]byte, error) {
 	r, err := http.NewRequest(http.MethodGet, s.ServerRelativeURL(), nil)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s shownSchema) Schema(contentType string) ([]byte, error) {
 	r.Header.Set("Accept", contentType)
 	h := http.Handler(nil)
 	if s.custom {
-		d, err := s.of.api.custom.documents(s.of.turn.call, s.of.api.groups)
+		d, err := s.of.api.custom.documents(s.of.lock.call, s.of.api.groups)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,118 @@
+package core
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// lens shows the fields of custom resources in the version of a request. Those that an object is stored with are in
+// the version of the request that wrote it, by the definition of that time.
+type lens struct {
+	target  target
+	now     time.Time
+	pending *Pending
+}
+
+// waiting is the error of a question that needs webhooks first.
+type waiting struct{ answer Answer }
+
+func (*waiting) Error() string { return "the responses of webhooks are not known yet" }
+
+// own reports whether the fields that are asked for are those of a definition.
+func (m matcher) own() bool {
+	return m.fields != nil && slices.ContainsFunc(m.fields.Requirements(), func(r fields.Requirement) bool { return r.Field != fieldName && r.Field != "metadata.namespace" })
+}
+
+// learn asks what a lens shows of objects. The view has the definition.
+func (m *matcher) learn(v View, x lens, objects func() []*Object) error {
+	d := v.defined(x.target)
+	if d == nil || !m.own() {
+		return nil
+	}
+	several := d.severalVersions()
+	call := &rules.Request{Method: http.MethodGet, URL: "/apis/" + x.target.group + "/" + x.target.version + "/" + x.target.resource, Accept: contentJSON, User: "list",
+		Now: x.now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{d.Key: d.JSON}, Collection: &rules.Collection{}, Fields: true}
+	var asked []*Object
+	m.seen = map[*Object]*Object{}
+	for _, o := range objects() {
+		if _, known := m.seen[o]; !known && (several || o.Version < d.Version) && m.labels.Matches(o.labels) {
+			asked, m.seen[o] = append(asked, o), nil
+			call.Collection.Items = append(call.Collection.Items, o.JSON)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	x.pending.resume(call)
+	answer, err := v.rules(call)
+	switch {
+	case err != nil:
+		return err
+	case len(answer.Calls) > 0:
+		return &waiting{x.pending.wait(x.now, 0, answer.Calls)}
+	case answer.Code != http.StatusOK:
+		f := &failure{}
+		if json.Unmarshal(answer.Body, &f.status) == nil && f.status.Kind == "Status" {
+			return f
+		}
+		return fmt.Errorf("the fields of objects are not known: %s", answer.Body)
+	case len(answer.Fields) != len(asked):
+		return fmt.Errorf("the fields of %d objects are known, of %d", len(answer.Fields), len(asked))
+	}
+	for i, o := range asked {
+		seen := *o
+		seen.fields = newFields(o.Key, answer.Fields[i])
+		m.seen[o] = &seen
+	}
+	return nil
+}
+
+// below returns the objects under the prefix of a list.
+func (v View) below(l *rules.List) (out []*Object) {
+	v.objects.Ascend(l.Prefix, func(key string, o *Object) bool {
+		if l.Single && key != l.Prefix || !strings.HasPrefix(key, l.Prefix) {
+			return false
+		}
+		out = append(out, o)
+		return true
+	})
+	return out
+}
+
+// changed returns the objects before and after the changes that the next Poll looks at.
+func (w *Watch) changed(v View) (out []*Object) {
+	at, _ := slices.BinarySearchFunc(v.log, w.after+1, byVersion)
+	for _, c := range v.log[at:] {
+		if key := c.Object.Key; w.list.Single && key != w.list.Prefix || !strings.HasPrefix(key, w.list.Prefix) {
+			continue
+		}
+		if c.Old != nil {
+			out = append(out, c.Old)
+		}
+		if !c.Deleted {
+			out = append(out, c.Object)
+		}
+	}
+	return out
+}
+
+// Learn prepares the next Poll of a view, where what a watch selects by has to be converted first. If it returns a
+// Pending, its calls are made, and Learn is called with it again.
+func (w *Watch) Learn(v View, now time.Time, p *Pending) (*Pending, error) {
+	w.match.seen = nil
+	err := w.match.learn(v, lens{w.target, now, p}, func() []*Object { return w.changed(v) })
+	var wait *waiting
+	if errors.As(err, &wait) {
+		return wait.answer.Pending, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,137 @@
+package memo
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// where is a text of an answer: one of its own, or one of a write.
+type where struct {
+	field field
+	n     int    // of the write, or of the text in a list
+	key   string // of a map
+}
+
+type field int
+
+// Texts that may have values.
+const (
+	body field = iota
+	missing
+	warning
+	writeKey
+	writeVersion
+	writeObject
+	writeShown
+	writeLabel
+	writeField
+	fields
+)
+
+// all are all sorts of texts.
+var all = func() (out [fields]bool) {
+	for f := range out {
+		out[f] = true
+	}
+	return out
+}()
+
+// textsOf returns the texts of an answer that may have values, in an order that answers of one form have in common.
+func textsOf(a *rules.Answer) (out []where) {
+	out = append(out, where{field: body})
+	for n := range a.Missing {
+		out = append(out, where{field: missing, n: n})
+	}
+	for n := range a.Warnings {
+		out = append(out, where{field: warning, n: n})
+	}
+	for n, w := range a.Writes {
+		for _, f := range []field{writeKey, writeVersion, writeObject, writeShown} {
+			out = append(out, where{field: f, n: n})
+		}
+		for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
+			out = append(out, where{writeLabel, n, key})
+		}
+		for _, key := range slices.Sorted(maps.Keys(w.Fields)) {
+			out = append(out, where{writeField, n, key})
+		}
+	}
+	return out
+}
+
+// own gives an answer lists and maps of its own, so that texts of some sorts can be set.
+func own(a *rules.Answer, has [fields]bool) {
+	if has[missing] {
+		a.Missing = slices.Clone(a.Missing)
+	}
+	if has[warning] {
+		a.Warnings = slices.Clone(a.Warnings)
+	}
+	a.Writes = slices.Clone(a.Writes)
+	for n := range a.Writes {
+		w := &a.Writes[n]
+		if has[writeLabel] {
+			w.Labels = maps.Clone(w.Labels)
+		}
+		if has[writeField] {
+			w.Fields = maps.Clone(w.Fields)
+		}
+	}
+}
+
+func (w where) get(a *rules.Answer) []byte {
+	switch w.field {
+	case body:
+		return a.Body
+	case missing:
+		return []byte(a.Missing[w.n])
+	case warning:
+		return []byte(a.Warnings[w.n])
+	}
+	switch of := &a.Writes[w.n]; w.field {
+	case writeKey:
+		return []byte(of.Key)
+	case writeVersion:
+		return strconv.AppendUint(nil, of.Version, 10)
+	case writeObject:
+		return of.Object
+	case writeShown:
+		return of.Shown
+	case writeLabel:
+		return []byte(of.Labels[w.key])
+	default:
+		return []byte(of.Fields[w.key])
+	}
+}
+
+// set sets a text of an answer, which owns its lists and maps. The answer keeps the text.
+func (w where) set(a *rules.Answer, text []byte) {
+	switch w.field {
+	case body:
+		a.Body = text
+		return
+	case missing:
+		a.Missing[w.n] = string(text)
+		return
+	case warning:
+		a.Warnings[w.n] = string(text)
+		return
+	}
+	switch of := &a.Writes[w.n]; w.field {
+	case writeKey:
+		of.Key = string(text)
+	case writeVersion:
+		of.Version, _ = strconv.ParseUint(string(text), 10, 64) // digits, or none
+	case writeObject:
+		of.Object = text
+	case writeShown:
+		of.Shown = text
+	case writeLabel:
+		of.Labels[w.key] = string(text)
+	default:
+		of.Fields[w.key] = string(text)
+	}
+}
