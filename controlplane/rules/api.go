@@ -277,6 +277,12 @@ func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 			return nil, err
 		}
 		return a.openAPI(d, info.Path)
+	case info.Path == "/" || info.Path == "/index.html" || info.Path == "/apis" || info.Path == "/apis/":
+		d, err := a.custom.documents(c, a.groups)
+		if err != nil {
+			return nil, err
+		}
+		return d.above(info.Path), nil
 	case below && !info.IsResourceRequest:
 		d, err := a.custom.documents(c, a.groups)
 		if err != nil {

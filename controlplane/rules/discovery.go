@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -25,7 +23,6 @@ type documents struct {
 	groups      []listedGroup
 	// custom has the resources of each version of a group of custom resources.
 	custom map[schema.GroupVersion][]metav1.APIResource
-	root   *restful.Container // serves /apis; nil before [documents.ready]
 	// schemas serves the OpenAPI documents of custom resources.
 	schemas func() (http.Handler, error)
 }
@@ -57,31 +54,21 @@ func (d *documents) add(g group, v groupVersion, resources []apidiscoveryv2.APIR
 
 // serveRoot adds the document of all groups.
 func (d *documents) serveRoot(container *restful.Container) {
+	d.ready()
+	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(http.HandlerFunc(d.list), d.named, d.named).GenerateWebService("/apis", metav1.APIGroupList{}))
+}
+
+// ready sorts the groups.
+func (d *documents) ready() {
 	slices.SortStableFunc(d.groups, func(a, b listedGroup) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.Name, b.Name))
 	})
-	list := &metav1.APIGroupList{}
-	for _, g := range d.groups {
-		list.Groups = append(list.Groups, g.APIGroup)
-	}
-	root := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		responsewriters.WriteObjectNegotiated(legacyscheme.Codecs, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, list, false)
-	})
-	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(root, d.named, d.named).GenerateWebService("/apis", metav1.APIGroupList{}))
-}
-
-// ready prepares documents for [documents.handler].
-func (d *documents) ready() {
-	d.root = newContainer()
-	d.serveRoot(d.root)
 }
 
 // handler returns the handler of a path if its document depends on definitions of custom resources, else nil.
 func (d *documents) handler(path string) http.Handler {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch len(parts) {
-	case 1:
-		return d.root
 	case 2:
 		for _, g := range d.groups {
 			if g.Name == parts[1] {

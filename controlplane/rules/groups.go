@@ -151,9 +151,12 @@ func (t *table) groups() ([]group, error) {
 }
 
 func (t *table) core(events rest.Storage) resources {
-	pods, err := pod.NewStorage(t, nil, nil, callBudgets{table: t}, mayDo)
+	nodes, err := node.NewStorage(t, client.KubeletClientConfig{}, nowhere{})
 	t.fail(err)
-	nodes, err := node.NewStorage(t, client.KubeletClientConfig{}, nil)
+	if t.err != nil {
+		return nil
+	}
+	pods, err := pod.NewStorage(t, kubelets{nodes.Node}, nowhere{}, callBudgets{table: t}, mayDo)
 	t.fail(err)
 	replicas, err := replication.NewStorage(t)
 	t.fail(err)
@@ -172,7 +175,7 @@ func (t *table) core(events rest.Storage) resources {
 		return nil
 	}
 	families := map[core.IPFamily]ipallocator.Interface{core.IPv4Protocol: clusterIPs{t.services}}
-	services, servicesStatus, _, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nil)
+	services, servicesStatus, servicesProxy, err := service.NewREST(t, core.IPv4Protocol, families, ports{t.services}, endpointsOf{t.services, endpoints}, pods.Pod, nowhere{})
 	t.fail(err)
 	if t.err == nil {
 		t.services.inner = t.inner
@@ -189,8 +192,8 @@ func (t *table) core(events rest.Storage) resources {
 		resources{
 			"bindings": pods.LegacyBinding, "pods": pods.Pod, "pods/binding": pods.Binding, "pods/status": pods.Status,
 			"pods/eviction": pods.Eviction, "pods/ephemeralcontainers": pods.EphemeralContainers, "pods/resize": pods.Resize,
-			"pods/log": pods.Log, // the core answers; this is for documents
-			"nodes":    nodes.Node, "nodes/status": nodes.Status,
+			"pods/log": pods.Log, "pods/exec": pods.Exec, "pods/attach": pods.Attach, "pods/portforward": pods.PortForward, "pods/proxy": pods.Proxy,
+			"nodes": nodes.Node, "nodes/status": nodes.Status, "nodes/proxy": nodes.Proxy, "services/proxy": servicesProxy,
 			"replicationcontrollers": replicas.Controller, "replicationcontrollers/status": replicas.Status, "replicationcontrollers/scale": replicas.Scale,
 			"namespaces": namespaces, "namespaces/status": status, "namespaces/finalize": finalize,
 			"configmaps": t.one(configmap.NewREST(t)), "endpoints": endpoints, "services": services, "services/status": servicesStatus, "events": events, "limitranges": t.one(limitrange.NewREST(t)),

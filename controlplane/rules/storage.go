@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -148,6 +149,12 @@ func (s *callStorage) Get(ctx context.Context, key string, opts storage.GetOptio
 	}
 	if b := callFrom(ctx).req.Bookmark; b != nil {
 		return s.bookmark(out, callFrom(ctx).version, b.Initial)
+	}
+	if _, err := s.Versioner().ParseResourceVersion(opts.ResourceVersion); err != nil {
+		if strings.HasPrefix(key, "/core/events/") { // the real server has no cache of them
+			return apierrors.NewBadRequest("invalid resource version: " + err.Error())
+		}
+		return err
 	}
 	obj, text, err := s.read(ctx, key)
 	switch {

@@ -60,6 +60,6 @@ func ExampleServer_Export() {
 	fmt.Println(two.Import(&file), two.Snapshot().Version() == one.Snapshot().Version())
 	// Output:
 	// format: flyball-state-1
-	// kubernetes: v1.36.3
+	// end: true
 	// <nil> true
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -38,6 +39,9 @@ func newPeople(t *testing.T, kubeconfig []byte, files map[string]string) *people
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +76,7 @@ var (
 	ageText     = regexp.MustCompile(`\b([2-9]m)?\d+(\.\d+)?m?s\b|\b[2-9]m\b|<unknown>`)
 	dateText    = regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`)
 	nameEnd     = regexp.MustCompile(`-[a-f0-9]{8,10}-[a-z0-9]{5}\b`)
+	servicePort = regexp.MustCompile(`\b3[0-2]\d{3}\b`) // of a node
 	columnSpace = regexp.MustCompile(`(?m)[ \t]+`)
 	versionText = regexp.MustCompile(`(resourceVersion: |Resource Version: +)"?\d+"?`)
 )
@@ -83,7 +88,7 @@ func (p *people) hide(text string) string {
 		what *regexp.Regexp
 		by   string
 	}{
-		{serverURL, "URL"}, {uidText, "UID"}, {timestamp, "TIME"}, {dateText, "TIME"}, {versionText, "${1}N"}, {address, "ADDRESS"}, {ageText, "AGE"}, {nameEnd, "-NAME"},
+		{serverURL, "URL"}, {uidText, "UID"}, {timestamp, "TIME"}, {dateText, "TIME"}, {versionText, "${1}N"}, {servicePort, "PORT"}, {address, "ADDRESS"}, {ageText, "AGE"}, {nameEnd, "-NAME"},
 		{columnSpace, " "},
 	} {
 		text = r.what.ReplaceAllString(text, r.by)
@@ -129,7 +134,8 @@ func kubectlIsHere(t *testing.T) {
 	}
 }
 
-// kubectl says the same of both servers, line by line: tables, descriptions, errors and exit statuses.
+// kubectl says the same of both servers, line by line: tables, descriptions, errors and exit statuses. The commands of a
+// script go to both at the same time.
 func TestKubectlSaysTheSame(t *testing.T) {
 	kubectlIsHere(t)
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
@@ -148,20 +154,24 @@ func TestKubectlSaysTheSame(t *testing.T) {
 // kubectlDiffers runs the script on a pair of servers, and returns the differences.
 func kubectlDiffers(t *testing.T) (differ []string) {
 	t.Helper()
-	lines, files := commands(t, "bare.txt")
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	config, err := os.ReadFile(real.KubeconfigPath())
 	if err != nil {
 		t.Fatal(err)
 	}
 	memory := apiserver.Start(t, apiserver.Options{})
-	files["all.yaml"] = ofAllKinds()
-	a, b := newPeople(t, config, files), newPeople(t, memory.Kubeconfig(), files)
-	for i, line := range lines {
-		a.do(line)
-		b.do(line)
-		if d := cmp.Diff(strings.Split(a.text[i], "\n"), strings.Split(b.text[i], "\n")); d != "" {
-			differ = append(differ, fmt.Sprintf("%s (-real +memory):\n%s", line, d))
+	for _, script := range []string{"bare.txt", "odd.txt"} {
+		lines, files := commands(t, script)
+		files["all.yaml"] = ofAllKinds()
+		a, b := newPeople(t, config, files), newPeople(t, memory.Kubeconfig(), files)
+		for i, line := range lines {
+			var both sync.WaitGroup
+			both.Go(func() { a.do(line) })
+			both.Go(func() { b.do(line) })
+			both.Wait()
+			if d := cmp.Diff(strings.Split(a.text[i], "\n"), strings.Split(b.text[i], "\n")); d != "" {
+				differ = append(differ, fmt.Sprintf("%s: %s (-real +memory):\n%s", script, line, d))
+			}
 		}
 	}
 	return differ

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -361,7 +362,7 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		call.Objects[d.Key] = d.JSON
 	}
 	switch {
-	case t.resource == "" && (strings.HasPrefix(req.URL, "/apis") || strings.HasPrefix(req.URL, "/openapi")), t.group == definitionGroup && !isRead(req.Method):
+	case t.resource == "" && listing.MatchString(req.URL), t.group == definitionGroup && !isRead(req.Method):
 		v.with(call, definitionKeys)
 	case t.subresource == "token" || t.resource == "tokenreviews", strings.HasPrefix(req.URL, "/openid/"), strings.HasPrefix(req.URL, "/.well-known/"):
 		call.Seed = v.seed
@@ -383,6 +384,9 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	}
 	return call
 }
+
+// listing matches the URLs of documents that depend on definitions.
+var listing = regexp.MustCompile(`^/(apis|openapi|index\.html|$|\?)`)
 
 // definitionKeys begins the keys of custom resource definitions.
 const (

@@ -33,9 +33,9 @@ func (v View) Read(now time.Time, req Request) Answer {
 		return answer
 	}
 	t := parsePath(req.URL)
-	_, query, _ := strings.Cut(req.URL, "?")
-	if answer, ok := v.beside(now, req, t); ok {
-		return answer
+	bare, query, _ := strings.Cut(req.URL, "?")
+	if bare == "/openapi/v2" {
+		return openAPIv2(req.Accept)
 	}
 	values, err := url.ParseQuery(query)
 	if err == nil && t.name != "" {

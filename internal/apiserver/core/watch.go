@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func (v View) watch(now time.Time, req Request, t target, l *rules.List) Answer 
 	if err != nil {
 		return failed(req, err)
 	}
-	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: req.Accept, include: include(req.URL), list: l, match: m, after: v.version}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: pretty.ReplaceAllString(req.Accept, ""), include: include(req.URL), list: l, match: m, after: v.version}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
 	if l.Version != "" && l.Version != "0" {
@@ -128,6 +129,9 @@ func (w *Watch) event(c Change) Event {
 	}
 	return Event{}
 }
+
+// pretty matches what asks for indented JSON. The frames of a watch are lines.
+var pretty = regexp.MustCompile(`; *pretty=[^;,]*`)
 
 // Encode returns the object of an event, encoded for the client of the watch. The answer is pending if a webhook has to
 // convert the object first: call Encode again with the Pending then.

@@ -47,8 +47,16 @@ func Read(r io.Reader, into *core.State, now time.Time) error {
 			break
 		}
 	}
-	return l.end()
+	if err := l.end(); err != nil {
+		return err
+	}
+	if h.End && !d.marked {
+		return errCut
+	}
+	return nil
 }
+
+var errCut = errors.New(`it was cut: its first document says "end: true", but no line is "` + end + `"`)
 
 // documents reads a stream of documents.
 type documents struct {
@@ -56,6 +64,7 @@ type documents struct {
 	number int // of the document that was read last
 	begun  bool
 	ended  bool
+	marked bool // whether there was the mark of the end
 }
 
 var errLong = fmt.Errorf("it is longer than %d MiB", maxDocument>>20)
@@ -81,6 +90,10 @@ func (d *documents) one() ([]byte, error) {
 	for {
 		line, err := d.in.ReadSlice('\n')
 		whole := err == nil
+		if !d.begun && string(bytes.TrimRight(line, " \r\n")) == end {
+			d.marked, d.ended = true, err == io.EOF
+			return doc, nil // people may add more
+		}
 		switch {
 		case err == io.EOF:
 			d.ended = true

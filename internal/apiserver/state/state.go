@@ -2,6 +2,7 @@
 // people can read, compare and edit. The first document is about the file:
 //
 //	format: flyball-state-1
+//	end: true               # the last line of the file is "..."; without it the file was cut
 //	kubernetes: v1.36.3
 //	version: 4711           # the resourceVersion of the state
 //	created:                # how many objects were created, by collection; uids and names depend on it
@@ -34,9 +35,13 @@ import (
 // format is the value of the first line of a file. A change of the format changes the number.
 const format = "flyball-state-1"
 
+// end is the last line of a file. It ends a document, so objects may be added behind it.
+const end = "..."
+
 // header is the first document.
 type header struct {
 	Format     string            `json:"format"`
+	End        bool              `json:"end,omitempty"`
 	Kubernetes string            `json:"kubernetes"`
 	Version    uint64            `json:"version"`
 	Created    map[string]uint64 `json:"created,omitempty"`
@@ -54,7 +59,7 @@ func Write(w io.Writer, snap *core.Snapshot) error {
 	}
 	saved := snap.Saved()
 	out := bufio.NewWriterSize(w, 1<<16)
-	fmt.Fprintf(out, "%sformat: %s\nkubernetes: %s\nversion: %d\n", about, format, kubernetes, saved.Version)
+	fmt.Fprintf(out, "%sformat: %s\nend: true\nkubernetes: %s\nversion: %d\n", about, format, kubernetes, saved.Version)
 	if len(saved.Created) > 0 {
 		out.WriteString("created:\n")
 	}
@@ -70,6 +75,7 @@ func Write(w io.Writer, snap *core.Snapshot) error {
 			return err
 		}
 	}
+	out.WriteString(end + "\n")
 	return out.Flush()
 }
 
