@@ -25,6 +25,7 @@ const (
 	caseGet         = "get"
 	caseUpdate      = "update"
 	caseList        = "list"
+	caseListBytes   = "list, not decoded"
 	caseWatch       = "watch events as they are made, all watchers"
 	caseHistory     = "watch events of the past, all watchers"
 	caseServer      = "memory of a server"
@@ -95,35 +96,6 @@ func one(ctx context.Context, c *contender, o options, t *table) error {
 	})
 	t.set(caseUpdate, c.name, "µs", 1e6/updates)
 	return err
-}
-
-// list measures lists of many objects.
-func list(ctx context.Context, c *contender, o options, t *table) error {
-	const namespace = "many"
-	if err := c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		return err
-	}
-	if err := each(ctx, o.objects, 8, func(i int) error {
-		m := configMap(fmt.Sprintf("m-%06d", i), "v")
-		m.Namespace = namespace
-		return c.client.Create(ctx, m)
-	}); err != nil {
-		return err
-	}
-	var took []time.Duration
-	for range 7 {
-		var l corev1.ConfigMapList
-		begin := time.Now()
-		if err := c.client.List(ctx, &l, client.InNamespace(namespace)); err != nil {
-			return err
-		}
-		took = append(took, time.Since(begin))
-		if len(l.Items) < o.objects {
-			return fmt.Errorf("a list has %d objects, want %d", len(l.Items), o.objects)
-		}
-	}
-	t.set(caseList, c.name, "ms", float64(median(took))/1e6)
-	return nil
 }
 
 func configMap(name, value string) *corev1.ConfigMap {

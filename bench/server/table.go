@@ -50,6 +50,7 @@ var goals = []goal{
 	{name: caseWatch, beside: realOne, times: 20},
 	{name: caseHistory, beside: realOne, times: 20},
 	{name: caseList, beside: realOne, times: 5},
+	{name: caseListBytes, beside: realOne, times: 5},
 	{name: caseGet, beside: fakes, times: 1},
 	{name: caseUpdate, beside: fakes, times: 1},
 	{name: caseServer, limit: 15_000},
