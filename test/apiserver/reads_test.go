@@ -12,10 +12,12 @@ func readCases() []conformanceCase {
 	versions := []string{"", "0", "FIRST", "LAST", "x", "-1", "999999999"}
 	for _, resource := range []string{"configmaps", "events", "widgets"} {
 		path, kind := "~/"+resource, "ConfigMap"
+		if resource == "events" {
+			kind = "Event"
+		}
 		// prepare makes three objects, and returns the versions of the first and the last one.
 		prepare := func(s *session) (first, last string) {
-			switch resource {
-			case "widgets":
+			if resource == "widgets" {
 				define(s, "widgets", "Widget", widgetVersion)
 				for i := range 3 {
 					a := s.post(widgets, widget(fmt.Sprintf("m%d", i), `{"size":1}`))
@@ -25,8 +27,6 @@ func readCases() []conformanceCase {
 					last = a.Metadata.ResourceVersion
 				}
 				return first, last
-			case "events":
-				kind = "Event"
 			}
 			for i := range 3 {
 				a := s.post(path, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":"m%d"},"involvedObject":{"namespace":"NS"}}`, kind, i))
