@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -107,4 +108,23 @@ func (c *contender) transport() (http.RoundTripper, string, error) {
 		return nil, "", err
 	}
 	return rt, url.String(), nil
+}
+
+// get returns the body of a response, in the format that accept names. Any status but 200 is an error. The caller
+// closes the body.
+func get(ctx context.Context, rt http.RoundTripper, url, accept string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	return resp.Body, nil
 }

@@ -59,19 +59,11 @@ func list(ctx context.Context, c *contender, o options, t *table) error {
 
 // read reads a list in protobuf, and drops it: the figure is about the server.
 func read(ctx context.Context, rt http.RoundTripper, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	body, err := get(ctx, rt, url, "application/vnd.kubernetes.protobuf")
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "application/vnd.kubernetes.protobuf")
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, resp.Status)
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
+	defer body.Close()
+	_, err = io.Copy(io.Discard, body)
 	return err
 }

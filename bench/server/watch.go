@@ -58,23 +58,15 @@ func fanOut(ctx context.Context, c *contender, o options) (present, past float64
 
 // watch reads a number of events of a watch. It calls began when the server has answered.
 func watch(ctx context.Context, rt http.RoundTripper, url string, events int, began func()) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	body, err := get(ctx, rt, url, "application/json")
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, resp.Status)
-	}
+	defer body.Close()
 	began()
 	buffer := make([]byte, 32<<10)
 	for events > 0 {
-		n, err := resp.Body.Read(buffer)
+		n, err := body.Read(buffer)
 		events -= bytes.Count(buffer[:n], []byte("\n"))
 		if err != nil && events > 0 {
 			if errors.Is(err, io.EOF) {

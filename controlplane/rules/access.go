@@ -67,7 +67,7 @@ func (a access) RulesFor(ctx context.Context, u user.Info, namespace string) ([]
 	return a.all.RulesFor(ctx, u, namespace)
 }
 
-// expressionAccess is the authorizer of CEL expressions. They ask it without a context: the call is that which holds the lock.
+// expressionAccess is the authorizer of CEL expressions. Expressions pass no context. The call comes from the lock.
 type expressionAccess struct{ lock *callLock }
 
 func (e expressionAccess) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {

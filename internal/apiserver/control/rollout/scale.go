@@ -218,7 +218,8 @@ func (w *rollout) saturated() bool {
 	return err == nil && *w.new.Spec.Replicas == want && int32(n) == want && w.new.Status.AvailableReplicas == want
 }
 
-// part returns the share of a ReplicaSet in a change of size by add, of which added is already divided.
+// part returns by how many replicas one ReplicaSet is scaled. The Deployment as a whole is scaled by add; other
+// ReplicaSets have taken added of them already.
 func (w *rollout) part(rs *appsv1.ReplicaSet, add, added int32) int32 {
 	if add == 0 || add == added {
 		return 0
