@@ -231,6 +231,20 @@ func (s *stage) replicas(name string, want int32, within time.Duration) {
 	}
 }
 
+// caughtUp returns when podscaler has looked at a Deployment after the last change of a Pod. The Deployment
+// is limited to one replica for that, and then not limited any more.
+func (s *stage) caughtUp(name string) {
+	s.Helper()
+	// The cache shows the Pods in the order of their changes, so it has shown all when it shows two more.
+	s.scaled("last", map[string]string{Selector: "team=last", PodsPerReplica: "1"}) // one replica at first
+	s.pods(2, "team", "last")
+	s.replicas("last", 2, bound)
+	// Who has seen the limit began to count after that.
+	s.annotate(name, map[string]any{MaxReplicas: "1"})
+	s.replicas(name, 1, bound)
+	s.annotate(name, map[string]any{MaxReplicas: nil})
+}
+
 // rest fails the test if podscaler writes anything for a while.
 func (s *stage) rest(d time.Duration) {
 	s.Helper()
