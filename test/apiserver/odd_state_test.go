@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -107,6 +108,10 @@ func TestAStateFileThatIsCut(t *testing.T) {
 	other := apiserver.Start(t, apiserver.Options{})
 	before := send(t, other, "GET", "/api/v1/configmaps", "", http.StatusOK)
 	for n := 0; n < file.Len()-1; n += 7 {
+		// Each import reads all before the cut. So they are near each other in the last objects only.
+		if far := file.Len()-n > 500; far && n%(7*50) != 0 && os.Getenv("FLYBALL_LONG") == "" {
+			continue
+		}
 		if err := other.Import(bytes.NewReader(file.Bytes()[:n])); err == nil {
 			t.Errorf("cut after %d of %d bytes: no error; the end was %q", n, file.Len(), file.Bytes()[max(0, n-60):n])
 		}
