@@ -5,8 +5,10 @@ FUZZTIME ?= 5m
 # The modules of the workspace, as folders.
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
 PACKAGES := $(addsuffix /...,$(MODULES))
+# More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
+TESTFLAGS ?=
 
-.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test race compared test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -19,26 +21,32 @@ controlplane:
 
 # The rules of the API server in memory: seconds after the control plane, which has all of their packages.
 rules:
-	$(GO) test -count=1 -timeout 30m -run '^TestDocuments$$' ./test/apiserver
+	$(GO) run ./cmd/flyball apiserver --build-only
 
 test: controlplane rules
-	$(GO) test -race -p 4 -timeout 60m work
+	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m work
+
+# The same in two parts: all other tests with the race detector, and without it those that compare two programs. These
+# make thousands of calls, most of their time is that of programs of their own, which have no race detector, and the
+# race detector makes their share of it ten times as long. What they run of the tree, other tests run with it: the API
+# server in memory in test/apiserver and all of test/servertest, the bench's programs and its server in bench.
+COMPARED := ^(TestConformance|TestAccessConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike|TestCases)$$
+race: controlplane rules
+	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m -skip '$(COMPARED)' work
+compared: controlplane rules
+	$(GO) test $(TESTFLAGS) -timeout 60m -run '$(COMPARED)' ./test/apiserver ./bench/compare
 
 # Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
-# left out.
+# left out. Left out are also those that spend minutes in the go command, on projects that flyball makes or changes, and
+# the contenders of bench, which talk to no API server. `make test` has them.
+UNSERVED := ^(TestScaffold|TestAdopt|TestCases)$$
 test-memory: rules
-	FLYBALL_REAL=0 $(GO) test -timeout 60m work
-
-# The same random calls to the API server in memory and to the real one: every difference fails, made as short as
-# possible. CALLS=1000000 makes more of them, FIRST=N begins at another sequence.
-random: export CALLS := $(or $(CALLS),100000)
-random: controlplane rules
-	$(GO) test -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./test/apiserver
+	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -timeout 60m -skip '$(UNSERVED)' work
 
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
 test-real: controlplane
-	FLYBALL_REAL=1 $(GO) test -p 4 -timeout 30m $(REAL)
+	FLYBALL_REAL=1 $(GO) test $(TESTFLAGS) -p 4 -timeout 30m $(REAL)
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code
@@ -49,7 +57,7 @@ peers: controlplane rules
 
 # The storage tests of k8s.io/apiserver over the core of the API server in memory.
 storagekit:
-	GOWORK=off $(GO) test -C test/storagekit -race -count=1 -timeout 10m ./...
+	GOWORK=off $(GO) test -C test/storagekit $(TESTFLAGS) -race -count=1 -timeout 10m ./...
 
 # The own tests of two published operators over adapter/ctrlcache, and over the default cache beside it: a table.
 # OPERATORS="-only karpenter" shortens it.
@@ -60,20 +68,22 @@ operators: controlplane
 LOWEST := ./ctrlcache/... ./internal/... ./peers/... ./operators/...
 lowest: controlplane
 	GOWORK=off $(GO) vet -C adapter $(LOWEST)
-	GOWORK=off $(GO) test -C adapter -timeout 30m $(LOWEST)
+	GOWORK=off $(GO) test -C adapter $(TESTFLAGS) -timeout 30m $(LOWEST)
 
 # Every test that talks to a server, on other versions of Kubernetes: a table. SERVERS="1.33 1.34.4" names
 # them. Each takes 5 to 9 minutes to build once, and 4 GB of Go's build cache.
 servers:
 	$(GO) run ./adapter/servers $(SERVERS)
 
-# The core module on other platforms: arm64 is vetted, and every test of every package, those on the
-# real control plane included, runs on 32 bits, which amd64 can. The control plane is for this machine.
-# What compares the API server in memory with the real one is left out: both programs are the same there.
-COMPARED := ^(TestConformance|TestAccessConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike)$$
+# The core module on other platforms: arm64 is vetted, and the tests run on 32 bits, those on the real control plane
+# included, which amd64 can. The control plane is for this machine. What compares the API server in memory with the real
+# one is left out, for both programs are the same there, and so are two packages of tests: internal/faults waits for
+# silences and time limits of whole programs, and internal/lint reads the tree. What both run has tests of its own here,
+# and examples/podscaler and internal/guide run whole programs.
+NOT386 := /internal/(faults|lint)$$
 platforms: controlplane rules
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
-	GOWORK=off GOARCH=386 $(GO) test -p 4 -timeout 60m -skip '$(COMPARED)' ./...
+	GOWORK=off GOARCH=386 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m -skip '$(COMPARED)' $$(GOWORK=off $(GO) list ./... | grep -vE '$(NOT386)')
 
 lint: fmt tidy vet staticcheck
 

@@ -100,7 +100,7 @@ func compile(ctx context.Context, dir string, s suite) (suites.Run, error) {
 	if test == nil {
 		return suites.Run{}, fmt.Errorf("%s has no function that runs the suite", files[0])
 	}
-	if _, err := suites.Command(ctx, dir, "go", "test", "-mod=mod", "-c", "-o", "suite.test", "."); err != nil {
+	if _, err := suites.Command(ctx, dir, "go", "test", "-mod=mod", "-vet=off", "-c", "-o", "suite.test", "."); err != nil {
 		return suites.Run{}, err
 	}
 	return suites.Run{Dir: dir, Binary: "./suite.test", Name: s.name, Ginkgo: true, Bound: bound, Args: []string{"-test.run=^" + string(test[1]) + "$"}}, nil

@@ -39,7 +39,8 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err := json.Unmarshal(out, &goEnv); err != nil {
 		t.Fatal(err)
 	}
-	goEnv["GOFLAGS"] = strings.TrimSpace(goEnv["GOFLAGS"] + " " + noDebug)
+	// Each step vets the project, so its tests need not.
+	goEnv["GOFLAGS"] = strings.TrimSpace(goEnv["GOFLAGS"] + " " + noDebug + " -vet=off")
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
