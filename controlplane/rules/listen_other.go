@@ -7,4 +7,4 @@ import (
 	"time"
 )
 
-func (s *server) listen(string, time.Duration) error { return errors.ErrUnsupported }
+func (p *program) listen(string, time.Duration) error { return errors.ErrUnsupported }

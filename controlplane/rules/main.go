@@ -47,9 +47,9 @@ func run(socket string, idle time.Duration) error {
 	if err != nil {
 		return err
 	}
-	s := newServer(api.answer)
+	p := newProgram(api.answer)
 	if socket != "" {
-		return s.listen(socket, idle)
+		return p.listen(socket, idle)
 	}
-	return s.serve(os.Stdin, os.Stdout)
+	return p.serve(os.Stdin, os.Stdout)
 }

@@ -4,5 +4,5 @@ import "io"
 
 // Serve is the loop of the rules program.
 func Serve(answer func(*Request) *Answer, in io.Reader, out io.Writer) error {
-	return newServer(answer).serve(in, out)
+	return newProgram(answer).serve(in, out)
 }

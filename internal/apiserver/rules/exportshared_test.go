@@ -6,5 +6,5 @@ import "time"
 
 // Listen is the loop of the rules program that clients share.
 func Listen(answer func(*Request) *Answer, socket string, idle time.Duration) error {
-	return newServer(answer).listen(socket, idle)
+	return newProgram(answer).listen(socket, idle)
 }

@@ -14,7 +14,7 @@ import (
 
 // listen serves the clients that connect to the socket path, whose listener is the standard input. It returns when
 // there has been no client for the time idle.
-func (s *server) listen(path string, idle time.Duration) error {
+func (p *program) listen(path string, idle time.Duration) error {
 	closeInherited()
 	l, err := net.FileListener(os.Stdin)
 	os.Stdin.Close() // l has a copy
@@ -25,13 +25,13 @@ func (s *server) listen(path string, idle time.Duration) error {
 	if !ok {
 		return errors.New("the standard input is no listener of a unix socket")
 	}
-	return s.accept(u, path, idle)
+	return p.accept(u, path, idle)
 }
 
 // farewell is how long the listener stays open when its name is gone, for clients that have found it before.
 const farewell = 100 * time.Millisecond
 
-func (s *server) accept(l *net.UnixListener, path string, idle time.Duration) error {
+func (p *program) accept(l *net.UnixListener, path string, idle time.Duration) error {
 	own, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *server) accept(l *net.UnixListener, path string, idle time.Duration) er
 			go func() {
 				defer all.end()
 				defer conn.Close()
-				_ = s.serve(conn, conn) // garbage ends one connection
+				_ = p.serve(conn, conn) // garbage ends one connection
 			}()
 			continue
 		}

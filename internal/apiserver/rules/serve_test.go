@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// server answers the requests of any number of clients.
-type server struct {
+// program answers the requests of any number of clients.
+type program struct {
 	answer func(*Request) *Answer
 	busy   chan struct{} // has an element for each answer that is being made
 }
@@ -20,12 +20,12 @@ const (
 	busyPerProcessor  = 16
 )
 
-func newServer(answer func(*Request) *Answer) *server {
-	return &server{answer: answer, busy: make(chan struct{}, busyPerProcessor*runtime.GOMAXPROCS(0))}
+func newProgram(answer func(*Request) *Answer) *program {
+	return &program{answer: answer, busy: make(chan struct{}, busyPerProcessor*runtime.GOMAXPROCS(0))}
 }
 
 // serve answers the requests of one client until in ends.
-func (s *server) serve(in io.Reader, out io.Writer) error {
+func (p *program) serve(in io.Reader, out io.Writer) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	var mu sync.Mutex
@@ -43,9 +43,9 @@ func (s *server) serve(in io.Reader, out io.Writer) error {
 		share <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-share }()
-			s.busy <- struct{}{}
-			answer := s.answer(&req)
-			<-s.busy
+			p.busy <- struct{}{}
+			answer := p.answer(&req)
+			<-p.busy
 			mu.Lock()
 			defer mu.Unlock()
 			// Whoever has gone needs no answer; the next read ends.
