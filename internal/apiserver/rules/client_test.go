@@ -171,7 +171,7 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 		return strings.Replace(string(text), "package "+pkg+"\n", "", 1)
 	}
 	for name, other := range map[string]string{"protocol.go": "protocol.go", "message.go": "message.go", "revision.go": "revision.go",
-		"serve_test.go": "serve.go", "listen_test.go": "listen.go"} {
+		"serve_test.go": "serve.go", "listen_test.go": "listen.go", "kept_test.go": "kept.go"} {
 		if read(name, "rules") != read("../../../controlplane/rules/"+other, "main") {
 			t.Errorf("%s and controlplane/rules/%s differ in more than their package", name, other)
 		}
