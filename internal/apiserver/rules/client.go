@@ -156,7 +156,7 @@ func (c *Client) Close() {
 	if p != nil {
 		p.close()
 	}
-	c.again.wait()
+	c.again.end()
 }
 
 // again repeats requests, one at a time, by a process of their own. It ends when none waits.
@@ -209,8 +209,12 @@ func (a *again) want(n int) int {
 	return a.wants
 }
 
-// wait waits for the request that is being repeated.
-func (a *again) wait() {
+// end waits for the request that is being repeated, and ends the process. The client must be closed.
+func (a *again) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.run != nil { // other requests wait
+		a.run.close()
+		a.run = nil
+	}
 }
