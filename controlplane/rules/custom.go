@@ -45,39 +45,36 @@ type customResources struct {
 	models func() (map[string]*spec.Schema, error) // schemas of metadata
 
 	mu       sync.Mutex
-	read     map[[32]byte]*definition // by the text
-	handlers map[[32]byte]http.Handler
-	listed   map[[32]byte]*documents // by the texts of all definitions
+	read     *kept[[32]byte, *definition] // by the text
+	handlers *kept[[32]byte, http.Handler]
+	listed   *kept[[32]byte, *documents] // by the texts of all definitions
 }
 
 func newCustomResources(t *table, admit admissionChain, models func() (map[string]*spec.Schema, error)) *customResources {
 	return &customResources{table: t, admit: admit, models: models,
-		read: map[[32]byte]*definition{}, handlers: map[[32]byte]http.Handler{}, listed: map[[32]byte]*documents{}}
+		read: newKept[[32]byte, *definition](maxRead, nil), handlers: newKept[[32]byte, http.Handler](maxHandlers, nil), listed: newKept[[32]byte, *documents](maxListed, nil)}
 }
 
-// maxKept bounds each map of [remember]. A map that is full is emptied.
-const maxKept = 1024
-
-func remember[V any](known map[[32]byte]V, key [32]byte, v V) {
-	if len(known) >= maxKept {
-		clear(known)
-	}
-	known[key] = v
-}
+// These bound what is kept, for all servers together. A handler of a definition of 10 kB takes 1.6 MB.
+const (
+	maxRead     = 1024
+	maxHandlers = 256
+	maxListed   = 64
+)
 
 // definition decodes a definition. Callers share the result and must not change it.
 func (c *customResources) definition(text []byte) (*definition, error) {
 	sum := sha256.Sum256(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d := c.read[sum]; d != nil {
+	if d, ok := c.read.get(sum); ok {
 		return d, nil
 	}
 	d := &definition{}
 	if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, d); err != nil {
 		return nil, err
 	}
-	remember(c.read, sum, d)
+	c.read.put(sum, d)
 	return d, nil
 }
 
@@ -119,7 +116,7 @@ func (c *customResources) handler(d *definition) (http.Handler, error) {
 	sum := sha256.Sum256(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h := c.handlers[sum]; h != nil {
+	if h, ok := c.handlers.get(sum); ok {
 		return h, nil
 	}
 	models, err := c.models()
@@ -138,7 +135,7 @@ func (c *customResources) handler(d *definition) (http.Handler, error) {
 		return nil, err
 	}
 	one.handler = h
-	remember(c.handlers, sum, http.Handler(one))
+	c.handlers.put(sum, one)
 	return one, nil
 }
 
@@ -203,7 +200,7 @@ func (c *customResources) documents(call *call, groups []builtin) (*documents, e
 	sum := [32]byte(hash.Sum(nil))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d := c.listed[sum]; d != nil {
+	if d, ok := c.listed.get(sum); ok {
 		return d, nil
 	}
 	out := newDocuments()
@@ -219,7 +216,7 @@ func (c *customResources) documents(call *call, groups []builtin) (*documents, e
 	}
 	out.ready()
 	out.schemas = sync.OnceValues(func() (http.Handler, error) { return customSchemas(defined) })
-	remember(c.listed, sum, out)
+	c.listed.put(sum, out)
 	return out, nil
 }
 

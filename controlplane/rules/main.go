@@ -11,16 +11,17 @@
 //
 // Requests are answered as they are done, in any order; the number of a frame joins the two. Several
 // stores may share a process. The process ends when its standard input ends.
+//
+// With -listen the standard input is the listener of a unix socket instead. Clients that connect send and receive the
+// same frames. The process ends when there has been no client for a while.
 package main
 
 import (
-	"bufio"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"sync"
+	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -28,44 +29,27 @@ import (
 )
 
 func main() {
+	socket := flag.String("listen", "", "serve the clients of the unix `socket` whose listener is the standard input")
+	idle := flag.Duration("idle", 10*time.Second, "how long to wait for another client of the socket")
+	flag.Parse()
 	klog.LogToStderr(false) // but for errors
 	klog.SetOutput(io.Discard)
 	utilruntime.ErrorHandlers = nil // they wait between two errors
 	capabilities.Setup(true, 0)     // privileged Pods are for admission to refuse
-	api, err := newAPI()
-	if err == nil {
-		err = serve(api, os.Stdin, os.Stdout)
-	}
-	if err != nil {
+	if err := run(*socket, *idle); err != nil {
 		fmt.Fprintln(os.Stderr, "rules:", err)
 		os.Exit(1)
 	}
 }
 
-// serve answers requests until in ends.
-func serve(api *api, in io.Reader, out io.Writer) error {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	var mu sync.Mutex
-	r := bufio.NewReaderSize(in, 1<<16)
-	slots := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
-	for {
-		var req Request
-		id, err := ReadFrame(r, &req)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			answer := api.answer(&req)
-			mu.Lock()
-			defer mu.Unlock()
-			// Whoever has gone needs no answer; the next read ends.
-			_ = WriteFrame(out, id, answer)
-		})
+func run(socket string, idle time.Duration) error {
+	api, err := newAPI()
+	if err != nil {
+		return err
 	}
+	p := newProgram(api.answer)
+	if socket != "" {
+		return p.listen(socket, idle)
+	}
+	return p.serve(os.Stdin, os.Stdout)
 }

@@ -38,7 +38,7 @@ type policies struct {
 	mutates bool
 
 	mu   sync.Mutex
-	made map[[32]byte]*policyPlugin
+	made *kept[[32]byte, *policyPlugin]
 }
 
 // policyPlugin is the plugin of one policy.
@@ -48,12 +48,14 @@ type policyPlugin struct {
 	stop  chan struct{} // closed to end its goroutines
 }
 
+func (p *policyPlugin) end() { close(p.stop) }
+
 func newPolicies(a *api, mutates bool) *policies {
 	operations := []admission.Operation{admission.Create, admission.Update, admission.Connect}
 	if !mutates {
 		operations = append(operations, admission.Delete)
 	}
-	return &policies{Handler: admission.NewHandler(operations...), api: a, mutates: mutates, made: map[[32]byte]*policyPlugin{}}
+	return &policies{Handler: admission.NewHandler(operations...), api: a, mutates: mutates, made: newKept[[32]byte](maxPolicies, (*policyPlugin).end)}
 }
 
 // schemaTimeout bounds how long a new plugin may take to read the schemas.
@@ -157,18 +159,12 @@ func (p *policies) one(c *call, a admission.Attributes, policy json.RawMessage, 
 	sum := sumOf(texts)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if made := p.made[sum]; made != nil {
+	if made, ok := p.made.get(sum); ok {
 		return made, nil
-	}
-	if len(p.made) >= maxPolicies {
-		for _, made := range p.made {
-			close(made.stop)
-		}
-		clear(p.made)
 	}
 	made, err := p.make(policy, bindings, mapping, custom)
 	if err == nil {
-		p.made[sum] = made
+		p.made.put(sum, made)
 	}
 	return made, err
 }

@@ -48,7 +48,7 @@ type signer struct {
 
 var signers struct {
 	sync.Mutex
-	of map[string]*signer
+	of *kept[string, *signer]
 }
 
 // maxSigners bounds the keys that are kept.
@@ -58,7 +58,10 @@ const maxSigners = 1024
 func signerOf(seed string) (*signer, error) {
 	signers.Lock()
 	defer signers.Unlock()
-	if s := signers.of[seed]; s != nil {
+	if signers.of == nil {
+		signers.of = newKept[string, *signer](maxSigners, nil)
+	}
+	if s, ok := signers.of.get(seed); ok {
 		return s, nil
 	}
 	key, err := keyOf("service account tokens of " + seed)
@@ -71,10 +74,7 @@ func signerOf(seed string) (*signer, error) {
 		return nil, err
 	}
 	s.public.KeyID = keys.GetPublicKeys(context.Background(), "")[0].KeyID
-	if signers.of == nil || len(signers.of) >= maxSigners {
-		signers.of = map[string]*signer{}
-	}
-	signers.of[seed] = s
+	signers.of.put(seed, s)
 	return s, nil
 }
 

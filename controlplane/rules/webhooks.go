@@ -29,11 +29,14 @@ type webhooks struct {
 	purpose hookPurpose
 
 	mu   sync.Mutex
-	made map[[32]byte]lockedPlugin
+	made *kept[[32]byte, lockedPlugin]
 }
 
+// maxWebhooks bounds the plugins that are kept.
+const maxWebhooks = 256
+
 func newWebhooks(purpose hookPurpose) *webhooks {
-	return &webhooks{Handler: admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update), purpose: purpose, made: map[[32]byte]lockedPlugin{}}
+	return &webhooks{Handler: admission.NewHandler(admission.Connect, admission.Create, admission.Delete, admission.Update), purpose: purpose, made: newKept[[32]byte, lockedPlugin](maxWebhooks, nil)}
 }
 
 func (w *webhooks) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
@@ -71,14 +74,14 @@ func (w *webhooks) of(c *call) (*lockedPlugin, error) {
 		sum := sumOf(texts)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if p, ok := w.made[sum]; ok {
+		if p, ok := w.made.get(sum); ok {
 			return &p, nil
 		}
 		p, err := w.make(texts)
 		if err != nil {
 			return nil, err
 		}
-		remember(w.made, sum, p)
+		w.made.put(sum, p)
 		return &p, nil
 	})
 }

@@ -30,8 +30,8 @@
 // account issues tokens. A permission that a controller lacks in a cluster it also lacks in such a test.
 //
 // The handlers are those of a separate program, the rules, which [plane.BuildRules] builds on first use. That takes 3 to
-// 5 minutes on two cores. All servers of a test binary share one process of it, which ends with the test binary.
-// [Wrap] ends it earlier, for tests that check for leaks.
+// 5 minutes on two cores. All servers of a user share one process of it, those of other test binaries included. It ends
+// ten seconds after the last of them. [Wrap] ends the connection to it, for tests that check for leaks.
 package apiserver
 
 import (
@@ -283,7 +283,7 @@ func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error)
 			shared.err = err
 			return nil, err
 		}
-		client := rules.New(binary)
+		client := newRules(binary)
 		if os.Getenv(plane.RulesEnv) != "" {
 			if err := client.Check(); err != nil {
 				client.Close()
@@ -318,7 +318,7 @@ func rulesBinary(ctx context.Context, progress io.Writer) (string, error) {
 	return plane.BuildRules(ctx, progress)
 }
 
-// Wrap returns a runner of tests, as [testing.M] is, that runs the tests of m and then ends the rules program. No
+// Wrap returns a runner of tests, as [testing.M] is, that runs the tests of m and then leaves the rules program. No
 // goroutine of a server is left when Run returns. Servers inside bubbles of testing/synctest need it:
 //
 //	goleak.VerifyTestMain(apiserver.Wrap(m))

@@ -12,18 +12,33 @@ var ErrProtocol = errors.New("it does not speak the protocol of this version: bu
 // checkBound bounds the time until the answer of [Client.Check].
 const checkBound = 30 * time.Second
 
-// Check starts the program and compares its protocol with [Protocol]. It is for programs that were built elsewhere.
+// Check compares the protocol of the program with [Protocol]. It is for programs that were built elsewhere. A program
+// that nobody shares yet is started for it: whatever the program is, it has ended afterwards.
 func (c *Client) Check() error {
-	p, err := c.running()
-	if err != nil {
-		return err
+	if c.options.Socket != "" {
+		if p, err := found(c.options.Socket); err == nil {
+			err := speaks(p, func() { p.out.Close() })
+			p.close()
+			if err == nil {
+				return nil
+			}
+		}
 	}
-	// Another program may never answer. The timer kills it.
-	late := time.AfterFunc(checkBound, func() { _ = p.cmd.Process.Kill() })
+	p, kill, err := own(c.binary)
+	if err != nil {
+		return fmt.Errorf("rules: start of the rules program: %w", err)
+	}
+	defer p.close()
+	defer kill()
+	return speaks(p, kill)
+}
+
+// speaks asks a program for its protocol. A program that does not answer in time is ended by a call of end.
+func speaks(p *conn, end func()) error {
+	late := time.AfterFunc(checkBound, end)
 	defer late.Stop()
 	switch answer, err := p.do(&Request{Method: methodProtocol}); {
 	case err != nil:
-		c.forget(p)
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	case string(answer.Body) != Protocol():
 		return ErrProtocol

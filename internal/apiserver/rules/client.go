@@ -1,45 +1,68 @@
 // Package rules asks the rules program, which answers requests of the Kubernetes API by the real
-// strategies. A [Client] runs the program and speaks with it over a pipe. One program serves any number of
-// servers: an answer depends on nothing but its [Request].
+// strategies. All clients of a user share one process of it: an answer depends on nothing but its [Request].
 //
-//	Client.Do ──▶ frame ──▶ stdin  ┌───────────────┐
-//	          ◀── frame ◀── stdout │ rules program │   one goroutine of the client reads answers
-//	                               └───────────────┘
+//	Client.Do ──▶ frame ──▶ unix   ┌───────────────┐
+//	          ◀── frame ◀── socket │ rules program │   one goroutine of the client reads answers
+//	other processes ──────▶        └───────────────┘
 //
-// A program that ends is started again. Each request that it has not answered is then asked once more, of a program of
-// its own: a request that crashes every program takes no other with it. Its error has the last lines of the log.
+// The first client starts the process, and it ends when it has had no client for some seconds. Where there can be no
+// socket, a client has a process of its own, and speaks with it over pipes.
+//
+// A process that ends is started again. Each request that it has not answered is then asked once more, of a process of
+// the client's own: a request that crashes every program takes no other with it. Its error has the last lines of the
+// log.
 package rules
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
-	"strings"
+	"path/filepath"
 	"sync"
+	"time"
 )
 
-// keptLog bounds the bytes of the program's log in an error.
-const keptLog = 4096
+var (
+	// errClosed is the error of requests after Close.
+	errClosed = errors.New("rules: the client is closed")
+	// errNobody says that no process listens.
+	errNobody = errors.New("no rules program listens")
+)
 
-// errClosed is the error of requests after Close.
-var errClosed = errors.New("rules: the client is closed")
+// defaultIdle is long enough for "go test" to link the next test binary.
+const defaultIdle = 10 * time.Second
 
-// Client runs the rules program. It is safe for concurrent use. Close ends the program.
-type Client struct {
-	binary string
-
-	mu     sync.Mutex
-	run    *process
-	closed bool
-
-	alone sync.Mutex // held while doAlone runs a program
+// Options configures a client. The zero value is that of a client with a process of its own.
+type Options struct {
+	// Socket names the unix socket of the process that clients share. Clients with equal sockets must have equal
+	// programs. Its folder is created if necessary; other users may not have access to it. "" shares nothing.
+	Socket string
+	// Idle is the time after which the process ends when no client is connected. The client that starts the process
+	// decides. Zero means 10 seconds.
+	Idle time.Duration
 }
 
-// New returns a client of the rules program in the file binary. The first request starts the program.
-func New(binary string) *Client { return &Client{binary: binary} }
+// Client asks the rules program. It is safe for concurrent use. It must be closed.
+type Client struct {
+	binary  string
+	options Options
+
+	mu     sync.Mutex
+	run    *conn
+	own    bool // shares nothing any more
+	vain   int  // how many shared connections in a row had no answer
+	closed bool
+
+	again again
+}
+
+// New returns a client of the rules program in the file binary. The first request starts the program if it does not
+// run yet.
+func New(binary string, o Options) *Client {
+	if whole, err := filepath.Abs(binary); err == nil {
+		binary = whole // the program works in another folder
+	}
+	return &Client{binary: binary, options: o, own: o.Socket == ""}
+}
 
 // Do returns the answer to a request. Concurrent requests are answered concurrently. It blocks until the program
 // answers, or has ended twice.
@@ -53,37 +76,24 @@ func (c *Client) Do(req *Request) (*Answer, error) {
 		return answer, nil
 	}
 	c.forget(p)
-	return c.doAlone(req)
+	answer, err = c.again.do(c, req)
+	if err != nil {
+		c.keepApart()
+	}
+	return answer, err
 }
 
-// doAlone asks a program that is started for this request. One request at a time does so.
-func (c *Client) doAlone(req *Request) (*Answer, error) {
-	c.alone.Lock()
-	defer c.alone.Unlock()
-	c.mu.Lock()
-	closed := c.closed
-	c.mu.Unlock()
-	if closed {
-		return nil, errClosed
-	}
-	p, err := c.start()
-	if err != nil {
-		return nil, err
-	}
-	defer p.close()
-	answer, err := p.do(req)
-	if err != nil {
-		return nil, fmt.Errorf("rules: %s %s was asked twice and ended the rules program twice: %w", req.Method, req.URL, err)
-	}
-	return answer, nil
-}
-
-// running returns the shared process, and starts it if it does not run.
-func (c *Client) running() (*process, error) {
+// running returns the connection to the process, which is started if necessary.
+func (c *Client) running() (*conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, errClosed
+	}
+	if c.run == nil && !c.own {
+		var err error
+		c.run, err = shared(c.binary, c.options)
+		c.own = err != nil
 	}
 	if c.run == nil {
 		p, err := c.start()
@@ -95,34 +105,49 @@ func (c *Client) running() (*process, error) {
 	return c.run, nil
 }
 
-func (c *Client) start() (*process, error) {
-	p, err := start(c.binary)
+func (c *Client) start() (*conn, error) {
+	p, _, err := own(c.binary)
 	if err != nil {
 		return nil, fmt.Errorf("rules: start of the rules program: %w", err)
 	}
 	return p, nil
 }
 
-// forget drops a process that has ended, so that the next request starts another one.
-func (c *Client) forget(p *process) {
+// maxVain bounds the shared connections in a row that end without an answer. A process that was about to end takes one
+// with it; more of them say that the program cannot be shared.
+const maxVain = 3
+
+// forget drops a connection that has ended, so that the next request makes another one.
+func (c *Client) forget(p *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.run == p {
-		c.run = nil
+	if c.run != p {
+		return
+	}
+	c.run = nil
+	if c.vain++; p.useful() {
+		c.vain = 0
+	}
+	c.own = c.own || c.vain >= maxVain
+}
+
+// keepApart makes later requests go to a process of the client's own: one of them may crash that, too.
+func (c *Client) keepApart() {
+	c.mu.Lock()
+	p := c.run
+	if c.own {
+		p = nil
+	} else {
+		c.own, c.run = true, nil
+	}
+	c.mu.Unlock()
+	if p != nil {
+		p.close()
 	}
 }
 
-// PID returns the id of the shared process; 0 if none runs.
-func (c *Client) PID() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.run == nil {
-		return 0
-	}
-	return c.run.cmd.Process.Pid
-}
-
-// Close ends the program and waits for its end. Requests that wait for an answer fail.
+// Close ends the connection to the program, and waits for the end of a process of its own. Requests that wait for an
+// answer fail.
 func (c *Client) Close() {
 	c.mu.Lock()
 	p := c.run
@@ -131,120 +156,65 @@ func (c *Client) Close() {
 	if p != nil {
 		p.close()
 	}
-	c.alone.Lock() // wait for doAlone
-	defer c.alone.Unlock()
+	c.again.end()
 }
 
-// process is one run of the program.
-type process struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	done  chan struct{} // closed when err is set
-	err   error
+// again repeats requests, one at a time, by a process of their own. It ends when none waits.
+type again struct {
+	count sync.Mutex
+	wants int
 
-	writing sync.Mutex
-
-	mu      sync.Mutex
-	last    uint64
-	waiting map[uint64]chan *Answer
+	mu  sync.Mutex // held while a request is repeated
+	run *conn
 }
 
-func start(binary string) (*process, error) {
-	p := &process{cmd: exec.Command(binary), done: make(chan struct{}), waiting: map[uint64]chan *Answer{}}
-	var log tail
-	p.cmd.Stderr = &log
-	var err error
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
+func (a *again) do(c *Client, req *Request) (*Answer, error) {
+	a.want(1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	answer, err := a.ask(c, req)
+	if last := a.want(-1) == 0; a.run != nil && (last || err != nil) {
+		a.run.close()
+		a.run = nil
 	}
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(p.done)
-		err := p.read(bufio.NewReaderSize(stdout, 1<<16))
-		p.stdin.Close()
-		if !errors.Is(err, io.EOF) {
-			_ = p.cmd.Process.Kill() // its output is not of this protocol
-		}
-		if end := p.cmd.Wait(); end != nil && errors.Is(err, io.EOF) {
-			err = end
-		}
-		p.err = fmt.Errorf("the program ended: %w%s", err, log.text())
-	}()
-	return p, nil
+	return answer, err
 }
 
-// read passes each answer to its waiting request, until the program ends.
-func (p *process) read(r io.Reader) error {
-	for {
-		answer := &Answer{}
-		id, err := ReadFrame(r, answer)
+func (a *again) ask(c *Client, req *Request) (*Answer, error) {
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return nil, errClosed
+	}
+	if a.run == nil {
+		p, err := c.start()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		p.mu.Lock()
-		ch := p.waiting[id]
-		delete(p.waiting, id)
-		p.mu.Unlock()
-		if ch != nil {
-			ch <- answer
-		}
+		a.run = p
 	}
-}
-
-// close ends the program and waits for its end.
-func (p *process) close() {
-	p.stdin.Close()
-	<-p.done
-}
-
-func (p *process) do(req *Request) (*Answer, error) {
-	ch := make(chan *Answer, 1)
-	p.mu.Lock()
-	p.last++
-	id := p.last
-	p.waiting[id] = ch
-	p.mu.Unlock()
-
-	p.writing.Lock()
-	err := WriteFrame(p.stdin, id, req)
-	p.writing.Unlock()
+	answer, err := a.run.do(req)
 	if err != nil {
-		p.stdin.Close() // the program cannot read the frames after one that is cut
+		return nil, fmt.Errorf("rules: %s %s was asked twice and ended the rules program twice: %w", req.Method, req.URL, err)
 	}
-	select {
-	case answer := <-ch:
-		return answer, nil
-	case <-p.done:
-		return nil, p.err
-	}
+	return answer, nil
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
+// want adds to the number of requests that are to be repeated, and returns it.
+func (a *again) want(n int) int {
+	a.count.Lock()
+	defer a.count.Unlock()
+	a.wants += n
+	return a.wants
 }
 
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, b...)
-	t.data = t.data[max(0, len(t.data)-keptLog):]
-	return len(b), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(string(bytes.ToValidUTF8(t.data, nil)))
-	if text == "" {
-		return ""
+// end waits for the request that is being repeated, and ends the process. The client must be closed.
+func (a *again) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.run != nil { // other requests wait
+		a.run.close()
+		a.run = nil
 	}
-	return "\n\t" + strings.ReplaceAll(text, "\n", "\n\t")
 }

@@ -11,178 +11,135 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"go.uber.org/goleak"
+	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// The environment variable role makes the test binary a rules program. It has the name of a file that a
-// crash leaves behind.
-const role = "FLYBALL_RULES_TEST_ROLE"
-
-func TestMain(m *testing.M) {
-	if mark := os.Getenv(role); mark != "" {
-		os.Exit(program(mark))
+// eachWay runs a test with a client that has a process of its own, and with one that shares it.
+func eachWay(t *testing.T, test func(t *testing.T, c *rules.Client, binary string)) {
+	t.Run("own", func(t *testing.T) {
+		binary := role(t, fakeName)
+		c := rules.New(binary, rules.Options{})
+		t.Cleanup(c.Close)
+		test(t, c, binary)
+	})
+	if share == nil {
+		return
 	}
-	goleak.VerifyTestMain(m)
-}
-
-// program answers each request with its URL. Some URLs end it.
-func program(mark string) int {
-	for {
-		var req rules.Request
-		id, err := rules.ReadFrame(os.Stdin, &req)
-		if err != nil {
-			return 0
-		}
-		_, missing := os.Stat(mark)
-		switch {
-		case req.URL == "/crash", req.URL == "/crash-once" && missing != nil:
-			if err := os.WriteFile(mark, nil, 0o644); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-			}
-			fmt.Fprintln(os.Stderr, "the rules are on fire")
-			return 3
-		case req.Method == "PROTOCOL":
-			body := rules.Protocol()
-			if mark == "old" {
-				body = "flyball-rules old"
-			}
-			if err := rules.WriteFrame(os.Stdout, id, &rules.Answer{Code: 200, Body: []byte(body)}); err != nil {
-				return 1
-			}
-			continue
-		case req.URL == "/garbage":
-			fmt.Print(strings.Repeat("nonsense", 10))
-			continue
-		}
-		if err := rules.WriteFrame(os.Stdout, id, &rules.Answer{Code: 200, Body: []byte(req.URL)}); err != nil {
-			return 1
-		}
-	}
-}
-
-func newClient(t *testing.T) *rules.Client {
-	t.Setenv(role, filepath.Join(t.TempDir(), "mark"))
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := rules.New(binary)
-	t.Cleanup(c.Close)
-	return c
-}
-
-func ask(t *testing.T, c *rules.Client, url string) {
-	t.Helper()
-	answer, err := c.Do(&rules.Request{Method: "GET", URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(answer.Body) != url {
-		t.Errorf("%s: got the answer to %q", url, answer.Body)
-	}
+	t.Run("shared", func(t *testing.T) {
+		binary := role(t, fakeName)
+		c := share(t, binary, time.Minute)
+		test(t, c, binary)
+	})
 }
 
 func TestAnswersBelongToRequests(t *testing.T) {
-	c := newClient(t)
-	var wg sync.WaitGroup
-	for g := range 20 {
-		wg.Go(func() {
-			for i := range 50 {
-				url := fmt.Sprintf("/%d/%d/%s", g, i, strings.Repeat("x", 100*i))
-				answer, err := c.Do(&rules.Request{URL: url})
-				if err != nil || string(answer.Body) != url {
-					t.Errorf("%.20s: %v", url, err)
-					return
+	eachWay(t, func(t *testing.T, c *rules.Client, _ string) {
+		var wg sync.WaitGroup
+		for g := range 20 {
+			wg.Go(func() {
+				for i := range 50 {
+					url := fmt.Sprintf("/%d/%d/%s", g, i, strings.Repeat("x", 100*i))
+					answer, err := c.Do(&rules.Request{URL: url})
+					if err != nil || string(answer.Body) != url {
+						t.Errorf("%.20s: %v", url, err)
+						return
+					}
 				}
-			}
-		})
-	}
-	wg.Wait()
+			})
+		}
+		wg.Wait()
+	})
 }
 
 func TestACrashIsNotSeen(t *testing.T) {
-	c := newClient(t)
-	ask(t, c, "/a")
-	first := c.PID()
-	ask(t, c, "/crash-once")
-	if c.PID() == first {
-		t.Error("the program did not crash")
-	}
-	ask(t, c, "/b")
+	eachWay(t, func(t *testing.T, c *rules.Client, _ string) {
+		ask(t, c, "/a")
+		first := get(t, c, "/pid")
+		ask(t, c, "/crash-once")
+		if get(t, c, "/pid") == first {
+			t.Error("the program did not crash")
+		}
+		ask(t, c, "/b")
+	})
 }
 
 func TestARequestThatCrashesTwice(t *testing.T) {
-	c := newClient(t)
-	_, err := c.Do(&rules.Request{Method: "POST", URL: "/crash"})
-	if err == nil {
-		t.Fatal("there is an answer")
-	}
-	for _, want := range []string{"POST /crash", "twice", "exit status 3", "the rules are on fire"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
+	eachWay(t, func(t *testing.T, c *rules.Client, _ string) {
+		_, err := c.Do(&rules.Request{Method: "POST", URL: "/crash"})
+		if err == nil {
+			t.Fatal("there is an answer")
 		}
-	}
-	ask(t, c, "/a") // others go on
+		for _, want := range []string{"POST /crash", "twice", "exit status 3", "the rules are on fire"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("the error does not say %q: %v", want, err)
+			}
+		}
+		ask(t, c, "/a") // others go on
+	})
 }
 
 // Requests that are under way when another one ends the program are answered, each time.
 func TestOthersSurviveARequestThatCrashes(t *testing.T) {
-	c := newClient(t)
-	var crashes, others sync.WaitGroup
-	end := make(chan struct{})
-	for g := range 4 {
-		others.Go(func() {
-			for i := 0; ; i++ {
-				select {
-				case <-end:
-					return
-				default:
+	eachWay(t, func(t *testing.T, c *rules.Client, _ string) {
+		var crashes, others sync.WaitGroup
+		end := make(chan struct{})
+		for g := range 4 {
+			others.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-end:
+						return
+					default:
+					}
+					url := fmt.Sprintf("/%d/%d", g, i)
+					if answer, err := c.Do(&rules.Request{URL: url}); err != nil || string(answer.Body) != url {
+						t.Errorf("%s: %v", url, err)
+						return
+					}
 				}
-				url := fmt.Sprintf("/%d/%d", g, i)
-				if answer, err := c.Do(&rules.Request{URL: url}); err != nil || string(answer.Body) != url {
-					t.Errorf("%s: %v", url, err)
-					return
+			})
+		}
+		for range 2 {
+			crashes.Go(func() {
+				if _, err := c.Do(&rules.Request{Method: "POST", URL: "/crash"}); err == nil {
+					t.Error("there is an answer to what ends every program")
 				}
-			}
-		})
-	}
-	for range 2 {
-		crashes.Go(func() {
-			if _, err := c.Do(&rules.Request{Method: "POST", URL: "/crash"}); err == nil {
-				t.Error("there is an answer to what ends every program")
-			}
-		})
-	}
-	crashes.Wait()
-	close(end)
-	others.Wait()
+			})
+		}
+		crashes.Wait()
+		close(end)
+		others.Wait()
+	})
 }
 
 func TestGarbageEndsTheProgram(t *testing.T) {
-	c := newClient(t)
+	c := rules.New(role(t, fakeName), rules.Options{})
+	defer c.Close()
 	if _, err := c.Do(&rules.Request{URL: "/garbage"}); err == nil || !strings.Contains(err.Error(), "a frame of") {
 		t.Errorf("got %v, want what is wrong with the frame", err)
 	}
 }
 
 func TestProgramThatDoesNotExist(t *testing.T) {
-	c := rules.New(filepath.Join(t.TempDir(), "none"))
-	defer c.Close()
-	if _, err := c.Do(&rules.Request{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want that there is no file", err)
+	for _, socket := range []string{"", filepath.Join(filepath.Dir(role(t, "none")), "run", "socket")} {
+		c := rules.New(filepath.Join(t.TempDir(), "none"), rules.Options{Socket: socket})
+		defer c.Close()
+		if _, err := c.Do(&rules.Request{}); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("socket %q: got %v, want that there is no file", socket, err)
+		}
 	}
 }
 
 func TestNoAnswersAfterClose(t *testing.T) {
-	c := newClient(t)
-	ask(t, c, "/a")
-	c.Close()
-	if _, err := c.Do(&rules.Request{}); err == nil || !strings.Contains(err.Error(), "closed") {
-		t.Errorf("got %v", err)
-	}
+	eachWay(t, func(t *testing.T, c *rules.Client, _ string) {
+		ask(t, c, "/a")
+		c.Close()
+		if _, err := c.Do(&rules.Request{}); err == nil || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestFramesThatAreCut(t *testing.T) {
@@ -203,7 +160,8 @@ func TestFramesThatAreCut(t *testing.T) {
 	}
 }
 
-// The program and its client are in two modules. What passes between them is the same two files.
+// The program and its client are in two modules. What passes between them is the same in both.
+// The loops of the program are tested here, too.
 func TestProtocolIsThatOfTheProgram(t *testing.T) {
 	read := func(name, pkg string) string {
 		text, err := os.ReadFile(name)
@@ -212,38 +170,47 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 		}
 		return strings.Replace(string(text), "package "+pkg+"\n", "", 1)
 	}
-	for _, name := range []string{"protocol.go", "message.go", "revision.go"} {
-		if read(name, "rules") != read("../../../controlplane/rules/"+name, "main") {
-			t.Errorf("%s and controlplane/rules/%s differ in more than their package", name, name)
+	for name, other := range map[string]string{"protocol.go": "protocol.go", "message.go": "message.go", "revision.go": "revision.go",
+		"serve_test.go": "serve.go", "listen_test.go": "listen.go", "kept_test.go": "kept.go"} {
+		if read(name, "rules") != read("../../../controlplane/rules/"+other, "main") {
+			t.Errorf("%s and controlplane/rules/%s differ in more than their package", name, other)
 		}
 	}
 }
 
 // A program of another version is found before it is asked anything else.
 func TestCheck(t *testing.T) {
-	c := newClient(t)
-	defer c.Close()
-	if err := c.Check(); err != nil {
-		t.Error(err)
-	}
-	old := newClient(t)
-	defer old.Close()
-	t.Setenv(role, "old")
-	if err := old.Check(); !errors.Is(err, rules.ErrProtocol) {
-		t.Errorf("an old program: %v", err)
-	}
+	eachWay(t, func(t *testing.T, c *rules.Client, binary string) {
+		for range 2 { // started for it, and running
+			if err := c.Check(); err != nil {
+				t.Error(err)
+			}
+			ask(t, c, "/a")
+		}
+	})
+	eachWay(t, func(t *testing.T, c *rules.Client, binary string) {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(binary), "old"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := c.Check(); !errors.Is(err, rules.ErrProtocol) {
+				t.Errorf("an old program: %v", err)
+			}
+			ask(t, c, "/a")
+		}
+	})
 	for _, name := range []string{"true", "cat"} {
 		binary, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := rules.New(binary)
+		c := rules.New(binary, rules.Options{})
 		defer c.Close()
 		if err := c.Check(); !errors.Is(err, rules.ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := rules.New(os.DevNull).Check(); err == nil || !strings.Contains(err.Error(), "permission denied") {
+	if err := rules.New(os.DevNull, rules.Options{}).Check(); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("what is no program: %v", err)
 	}
 }

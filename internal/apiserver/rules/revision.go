@@ -7,8 +7,9 @@ import (
 	"reflect"
 )
 
-// abilities names the methods beside those of clients. It is part of the protocol's name: change both together.
-const abilities = "restore"
+// abilities names the methods beside those of clients, and the flags. It is part of the protocol's name: change both
+// together.
+const abilities = "restore listen"
 
 // methodProtocol is the method of a request for the name of the program's protocol. The body of the answer is
 // [Protocol]().

@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"bufio"
+	"io"
+	"sync"
+)
+
+// conn passes requests to a program, and its answers back.
+type conn struct {
+	out  io.WriteCloser
+	done chan struct{} // closed when err is set
+	err  error
+
+	writing sync.Mutex
+
+	mu       sync.Mutex
+	last     uint64
+	waiting  map[uint64]chan *Answer
+	answered bool // the program has answered something
+}
+
+// newConn returns a connection whose answers come from in. end is called when they end. It gets the cause and returns
+// the error of the requests that wait.
+func newConn(in io.Reader, out io.WriteCloser, end func(error) error) *conn {
+	c := &conn{out: out, done: make(chan struct{}), waiting: map[uint64]chan *Answer{}}
+	go func() {
+		defer close(c.done)
+		c.err = end(c.read(bufio.NewReaderSize(in, 1<<16)))
+	}()
+	return c
+}
+
+// read passes each answer to its waiting request, until the answers end.
+func (c *conn) read(r io.Reader) error {
+	for {
+		answer := &Answer{}
+		id, err := ReadFrame(r, answer)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		ch := c.waiting[id]
+		delete(c.waiting, id)
+		c.answered = true
+		c.mu.Unlock()
+		if ch != nil {
+			ch <- answer
+		}
+	}
+}
+
+// useful reports whether there was an answer.
+func (c *conn) useful() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answered
+}
+
+// close ends the connection and waits for its end.
+func (c *conn) close() {
+	c.out.Close()
+	<-c.done
+}
+
+func (c *conn) do(req *Request) (*Answer, error) {
+	ch := make(chan *Answer, 1)
+	c.mu.Lock()
+	c.last++
+	id := c.last
+	c.waiting[id] = ch
+	c.mu.Unlock()
+
+	c.writing.Lock()
+	err := WriteFrame(c.out, id, req)
+	c.writing.Unlock()
+	if err != nil {
+		c.out.Close() // the program cannot read the frames after one that is cut
+	}
+	select {
+	case answer := <-ch:
+		return answer, nil
+	case <-c.done:
+		return nil, c.err
+	}
+}

@@ -1,0 +1,8 @@
+package rules
+
+import "io"
+
+// Serve is the loop of the rules program.
+func Serve(answer func(*Request) *Answer, in io.Reader, out io.Writer) error {
+	return newProgram(answer).serve(in, out)
+}
