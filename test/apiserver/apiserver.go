@@ -178,7 +178,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
 	}
-	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook})
+	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, FaultTime: faultTime()})
 	if err := define(handler, o.CRDs, definitions); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	Bookmarks time.Duration
 	// Log receives errors of the server itself. nil means no output.
 	Log *slog.Logger
+	// FaultTime is the least time that a request takes that matches a fault rule.
+	FaultTime time.Duration
 	// DialWebhook connects to webhooks. nil means the network.
 	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -292,14 +294,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 	defer end.Stop()
 	bookmark := time.NewTicker(s.opts.Bookmarks)
 	defer bookmark.Stop()
-	f := &frames{w: w, flush: http.NewResponseController(w), protobuf: watch.Protobuf(), faults: broken}
+	f := &frames{w: w, flush: http.NewResponseController(w), protobuf: watch.Protobuf(), faults: broken, over: epoch.Done()}
 	f.start()
-	if view, _, _ := s.now(); !s.then(r.Context(), f, watch, view) {
+	if view, _, _ := s.now(); watch.Void(view) || !s.then(r.Context(), f, watch, view) {
 		return
 	}
 	for due := false; ; {
 		view, moved, now := s.now()
-		if now != epoch {
+		if now != epoch || watch.Void(view) {
 			return // restored
 		}
 		events, err := s.poll(r.Context(), watch, view)
@@ -311,7 +313,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 			events = append(events, core.Event{Type: core.Bookmark, Version: view.Version()})
 		}
 		due = false
-		for _, e := range events {
+		for i, e := range events {
+			if i > 0 && f.late(end.C) {
+				return
+			}
 			if !s.event(r.Context(), f, watch, view, e) {
 				_ = f.flush.Flush() // a client that has gone needs no answer
 				return
@@ -339,8 +344,21 @@ type frames struct {
 	w        http.ResponseWriter
 	flush    *http.ResponseController
 	protobuf bool
-	faults   *faults.Stream // nil if nothing goes wrong
-	held     []byte         // frames to send after the next one
+	faults   *faults.Stream  // nil if nothing goes wrong
+	held     []byte          // frames to send after the next one
+	over     <-chan struct{} // closed when the watch has to end
+}
+
+// late reports whether the watch has to end although there are more events: a client or a fault was slow.
+func (f *frames) late(end <-chan time.Time) bool {
+	select {
+	case <-end:
+		return true
+	case <-f.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // start writes the header. Errors show when the first frame is written.
