@@ -217,6 +217,9 @@ func (x *exchange) Write(b []byte) (int, error) {
 	x.WriteHeader(http.StatusOK)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.flowed && x.buffer.Len() >= maxAhead {
+		x.moved.Broadcast() // the reader may wait for the next flush
+	}
 	for x.err == nil && x.flowed && x.buffer.Len() >= maxAhead {
 		x.moved.Wait()
 	}

@@ -105,6 +105,9 @@ func (s *Server) Restart() {
 	s.wake()
 }
 
+// Cut resets all connections.
+func (s *Server) Cut() { s.conns.cut() }
+
 // conns has the open connections. It is safe for concurrent use.
 type conns struct {
 	mu  sync.Mutex
@@ -220,6 +223,8 @@ func abort() { panic(http.ErrAbortHandler) }
 
 // answer answers a request by its plan.
 func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) core.Answer {
+	s.busy.Add(1)
+	defer s.busy.Add(-1)
 	if len(p.Rules) > 0 {
 		p.Delay = max(p.Delay, s.opts.FaultTime)
 	}

@@ -62,7 +62,11 @@ type Server struct {
 
 	hooks  *hooks
 	offset atomic.Int64 // of the clock, in nanoseconds
+	busy   atomic.Int64 // counts the requests that are being answered
 	closed chan struct{}
+	// life ends when the server is closed.
+	life    context.Context
+	endLife context.CancelFunc
 
 	controllers *controllers // nil if there are none
 }
@@ -82,6 +86,7 @@ func New(state *core.State, o Options) *Server {
 		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
 		closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
+	s.life, s.endLife = context.WithCancel(context.Background())
 	s.setNobody()
 	s.newEpoch()
 	return s
@@ -119,9 +124,14 @@ func (s *Server) close() {
 	default:
 		s.endEpoch(errClosed)
 		close(s.closed)
+		s.endLife()
 		s.hooks.close()
 	}
 }
+
+// Busy reports whether a request is being answered. Otherwise those that are open wait for their clients, which have yet
+// to send a body or to read an answer.
+func (s *Server) Busy() bool { return s.busy.Load() > 0 }
 
 // Step answers one request. If the answer has a watch, the caller polls it.
 func (s *Server) Step(req core.Request) core.Answer { return s.do(context.Background(), req, s.ask) }
