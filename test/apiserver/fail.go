@@ -166,10 +166,12 @@ func (f *Fault) End() { f.fault.End() }
 //
 //	s.Fail(apiserver.On("update", "deployments/status").Times(3), apiserver.Conflict)
 //
-// Several rules may match a request; the first error counts. In a bubble of testing/synctest each request that goes wrong
-// takes a tenth of a second at least: clients that repeat it at once would stop virtual time. A rule that has matched nothing at the end of the test
-// fails it: a test must not pass because its fault was missing. A rule that cannot match anything (a verb that does
-// not exist, an effect on watches for another verb), or has an effect with wrong arguments, ends the test; Fail panics on a server of [New].
+// Several rules may match a request; the first error counts. A rule that has matched nothing at the end of the test
+// fails it: a test must not pass because its fault was missing. A rule with a mistake ends the test: a verb that does not
+// exist, an effect on watches for another verb, an argument out of its range. Fail panics on a server of [New].
+//
+// In a bubble of testing/synctest each request that goes wrong takes a tenth of a second at least. Clients that repeat it
+// at once would stop virtual time.
 func (s *Server) Fail(rule Rule, effects ...Effect) *Fault {
 	if s.t != nil {
 		s.t.Helper()
