@@ -44,7 +44,8 @@ The kubeconfig of --kubeconfig-out is always that of an administrator.
 
 The state is gone when the server stops, unless --state names a file for it. That
 is YAML, which can be read and edited. The server starts from the file, and saves
-it when it stops, and every 30 seconds if something has changed. --from starts from
+it when it stops, and every 30 seconds if something has changed. One server at a
+time keeps its state in a file. --from starts from
 such a file, or from a recorded cluster (bench/record), and never writes it.
 
 When the server is ready it prints one line on standard output (https with --tls
@@ -112,6 +113,11 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	defer restore()
 	begin := f.from
 	keep := stateFile(f.state)
+	release, err := keep.hold()
+	if err != nil {
+		return err
+	}
+	defer release()
 	if exists, err := keep.check(); err != nil {
 		return err
 	} else if exists {

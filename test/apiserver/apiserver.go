@@ -119,7 +119,7 @@ type Server struct {
 	rt       *direct                                                              // nil: the network's
 }
 
-// Snapshot is a state of a server to which [Server.Restore] returns. It never changes.
+// Snapshot is a state to which [Server.Restore] returns. It never changes.
 type Snapshot struct{ state *core.Snapshot }
 
 // Start starts a server with a state of its own, or ends the test with an error. The server is closed at the end of the
@@ -184,7 +184,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
 	}
-	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook})
+	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, FaultTime: faultTime()})
 	if err := define(handler, o.CRDs, definitions); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
@@ -233,8 +233,8 @@ func (s *Server) URL() string { return s.url }
 // Snapshot returns a snapshot of the present state. It takes less than a microsecond, whatever the number of objects.
 func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
 
-// Restore returns to a snapshot of this server, as a restored backup of etcd does: resource versions go back, too. All
-// watches end. A snapshot can be restored any number of times.
+// Restore returns to a snapshot, as a restored backup of etcd does: resource versions go back, too. All watches end. A
+// snapshot can be restored any number of times, also by other servers, which keep their options.
 func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
 
 // Compact drops the history, as a compaction of etcd does. Watches and continued lists of older versions get 410.

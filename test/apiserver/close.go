@@ -12,34 +12,49 @@ import (
 // closeBound bounds how long Close waits for requests that run.
 const closeBound = 10 * time.Second
 
+// clientBound bounds how long Close waits for clients that read an answer or send a body.
+const clientBound = time.Second
+
 // goAway bounds how long Close waits for clients of HTTP/2 to close idle connections.
 const goAway = 20 * time.Millisecond
 
-// Close ends all watches, waits up to ten seconds for requests that run, and closes the port. Servers of [Start] are
-// closed by their test.
+// Close ends all watches, waits up to ten seconds for requests that run, and closes the port. Clients that do not read
+// their answers or do not end their bodies are cut after a second. Servers of [Start] are closed by their test.
 func (s *Server) Close() error {
 	s.web.Close()
-	bound := closeBound
-	if s.pki != nil {
-		if !s.requests.end(closeBound) {
-			return fmt.Errorf("apiserver: requests run for %v after the server was closed: %w", closeBound, s.http.Close())
-		}
-		bound = goAway
+	wait := s.http.Shutdown
+	switch {
+	case s.pki != nil:
+		wait = s.requests.end
+	case s.rt != nil:
+		wait = s.rt.close
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	if err := s.finish(wait); err != nil {
+		return fmt.Errorf("apiserver: requests run for %v after the server was closed: %w", closeBound, errors.Join(err, s.http.Close()))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goAway)
 	defer cancel()
-	if s.rt != nil {
-		if err := s.rt.close(ctx); err != nil {
-			return fmt.Errorf("apiserver: %w", errors.Join(err, s.http.Close()))
-		}
-	}
-	if err := s.http.Shutdown(ctx); err != nil {
-		closed := s.http.Close()
-		if s.pki == nil {
-			return fmt.Errorf("apiserver: %w", errors.Join(err, closed))
+	if s.http.Shutdown(ctx) != nil {
+		if err := s.http.Close(); err != nil {
+			return fmt.Errorf("apiserver: %w", err)
 		}
 	}
 	return nil
+}
+
+// finish waits for the end of all requests. Those that wait for nothing but their clients are cut.
+func (s *Server) finish(wait func(context.Context) error) error {
+	for began := time.Now(); ; {
+		ctx, cancel := context.WithTimeout(context.Background(), clientBound)
+		err := wait(ctx)
+		cancel()
+		if err == nil || time.Since(began) >= closeBound {
+			return err
+		}
+		if !s.web.Busy() {
+			s.web.Cut()
+		}
+	}
 }
 
 // requests counts the requests that run. It is safe for concurrent use.
@@ -75,8 +90,8 @@ func (r *requests) begin() bool {
 	return true
 }
 
-// end refuses new requests, and reports whether those that run have ended in time.
-func (r *requests) end(bound time.Duration) bool {
+// end refuses new requests, and waits for those that run until ctx ends.
+func (r *requests) end(ctx context.Context) error {
 	r.mu.Lock()
 	if r.ended == nil {
 		r.ended = make(chan struct{})
@@ -85,12 +100,10 @@ func (r *requests) end(bound time.Duration) bool {
 		}
 	}
 	r.mu.Unlock()
-	timer := time.NewTimer(bound)
-	defer timer.Stop()
 	select {
 	case <-r.ended:
-		return true
-	case <-timer.C:
-		return false
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

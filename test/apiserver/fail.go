@@ -92,7 +92,8 @@ var (
 	Restart    = Effect{faults.Restart}    // see [Server.Restart]; the request has no effect
 )
 
-// CutWithin cuts the connection after a number of bytes of the answer's body.
+// CutWithin cuts the connection after a number of bytes of the answer's body. It is not for watches, which [CutAfter] and
+// [CutFrame] cut.
 func CutWithin(bytes int) Effect { return Effect{faults.CutWithin(bytes)} }
 
 // Delay delays the request before it takes effect. If the client goes meanwhile, the request has no effect.
@@ -108,7 +109,7 @@ func StaleBy(n int) Effect { return Effect{faults.StaleBy(n)} }
 // "sendInitialEvents" the server acts like an old one.
 func Ignore(param string) Effect { return Effect{faults.Ignore(param)} }
 
-// Rewrite changes the body of an answer. It has no effect on watches.
+// Rewrite changes the body of an answer. It is not for watches.
 func Rewrite(change func(body []byte) []byte) Effect { return Effect{faults.Rewrite(change)} }
 
 // EndAfter ends a watch in good order after n events, as a server does after timeoutSeconds.
@@ -157,7 +158,8 @@ func (f *Fault) Count() int { return f.fault.Count() }
 // Wait waits until n requests have gone wrong by the rule. The error is the cause of the end of ctx.
 func (f *Fault) Wait(ctx context.Context, n int) error { return f.fault.Wait(ctx, n) }
 
-// End ends the fault. Requests that hang by it, and watches that it keeps silent, continue.
+// End ends the fault, for watches that are open, too. Requests that hang by it, and watches that it keeps silent,
+// continue.
 func (f *Fault) End() { f.fault.End() }
 
 // Fail makes all later requests that match a rule go wrong, by all of the effects:
@@ -165,8 +167,11 @@ func (f *Fault) End() { f.fault.End() }
 //	s.Fail(apiserver.On("update", "deployments/status").Times(3), apiserver.Conflict)
 //
 // Several rules may match a request; the first error counts. A rule that has matched nothing at the end of the test
-// fails it: a test must not pass because its fault was missing. A rule that cannot match anything (a verb that does
-// not exist, an effect on watches for another verb) ends the test; Fail panics on a server of [New].
+// fails it: a test must not pass because its fault was missing. A rule with a mistake ends the test: a verb that does not
+// exist, an effect on watches for another verb, an argument out of its range. Fail panics on a server of [New].
+//
+// In a bubble of testing/synctest each request that goes wrong takes a tenth of a second at least. Clients that repeat it
+// at once would stop virtual time.
 func (s *Server) Fail(rule Rule, effects ...Effect) *Fault {
 	if s.t != nil {
 		s.t.Helper()

@@ -65,6 +65,15 @@ var errBubble = errors.New("apiserver: a server inside a bubble of testing/synct
 // inBubble reports whether the caller is in a bubble. Its clock begins in the year 2000.
 func inBubble() bool { return time.Now().Year() < 2020 }
 
+// faultTime returns the least time of a request that goes wrong. In a bubble it is not zero: the informers of client-go
+// repeat some requests at once, and virtual time would stand still for ever.
+func faultTime() time.Duration {
+	if inBubble() {
+		return 100 * time.Millisecond
+	}
+	return 0
+}
+
 // runOutside runs a function outside of all bubbles and waits for it. The caller waits by a mutex: virtual time stands
 // still meanwhile, which it would not at a channel.
 func runOutside(f func()) error {

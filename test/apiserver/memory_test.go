@@ -103,3 +103,21 @@ func TestInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A watch in memory passes on events that come together and are larger than what it may hold for its client.
+func TestLargeEventsInMemory(t *testing.T) {
+	inABubble(t, func(t *testing.T, s *apiserver.Server) {
+		silence := s.Fail(apiserver.On("watch", "configmaps"), apiserver.SilentAfter(0))
+		w := openWatch(t, s, "")
+		names := []string{"a", "b", "c"}
+		for _, name := range names {
+			putLarge(t, s, name)
+		}
+		silence.End()
+		for _, name := range names {
+			if got := next(t, w); got != name {
+				t.Errorf("got %s, want %s", got, name)
+			}
+		}
+	})
+}

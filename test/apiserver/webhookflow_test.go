@@ -22,7 +22,12 @@ import (
 // memorySession is a conversation with a server in memory, in a namespace of its own.
 func memorySession(t *testing.T, o apiserver.Options) *session {
 	t.Helper()
-	server := apiserver.Start(t, o)
+	return sessionOf(t, apiserver.Start(t, o))
+}
+
+// sessionOf is a conversation with a server, in the namespace "hooked".
+func sessionOf(t *testing.T, server *apiserver.Server) *session {
+	t.Helper()
 	transport, err := rest.TransportFor(server.RESTConfig())
 	if err != nil {
 		t.Fatal(err)

@@ -161,9 +161,12 @@ type Snapshot struct {
 // memory of objects that have changed since.
 func (s *State) Snapshot() *Snapshot { return &Snapshot{view: s.Now(), made: maps.Clone(s.made)} }
 
-// Restore returns to a snapshot. Watches that were polled after it are void: the caller ends them.
+// Restore returns to a snapshot, which may be that of another state; the options stay. Watches that were started before
+// are void: the caller ends them, see [Watch.Void].
 func (s *State) Restore(snap *Snapshot) {
+	own := s.View
 	s.View, s.made = snap.view, maps.Clone(snap.made)
+	s.rules, s.forms, s.seed, s.rbac, s.nobody = own.rules, own.forms, own.seed, own.rbac, own.nobody
 	s.objects = fork(snap.view.objects)
 	s.memory = &memory{} // versions have another meaning
 }

@@ -6,6 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Void reports whether the state was restored after the watch began. Versions then have another meaning, so v may not be
+// polled.
+func (w *Watch) Void(v View) bool { return w.history != v.memory }
+
 // Over reports whether the watch has to end because the definition of its kind has changed or is gone. v is the view
 // that was polled last.
 func (w *Watch) Over(v View) bool {

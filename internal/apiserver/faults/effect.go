@@ -47,8 +47,19 @@ type Effect struct {
 	text  string
 	only  []string // verbs
 	plan  func(p *Plan, q Request, rule int)
-	frame frame // the effect on a watch
+	frame frame  // the effect on a watch
+	wrong string // what is wrong with the arguments of the effect; "" if nothing is
 }
+
+// unless returns the effect, which is wrong unless its arguments are right.
+func (e Effect) unless(right bool, wrong string) Effect {
+	if !right {
+		e.wrong = wrong
+	}
+	return e
+}
+
+const negative = "it is negative"
 
 // String returns the effect in the form in which tests write it.
 func (e Effect) String() string { return e.text }
@@ -67,6 +78,12 @@ func (e Effect) add(p *Plan, q Request, rule int) {
 
 func effect(text string, plan func(p *Plan, q Request, rule int)) Effect {
 	return Effect{text: text, plan: plan}
+}
+
+// onAnswers returns an effect on the bodies of answers, which watches do not have.
+func onAnswers(text string, plan func(p *Plan, q Request, rule int)) Effect {
+	verbs := slices.DeleteFunc(slices.Clone(Verbs), func(v string) bool { return v == "watch" })
+	return Effect{text: text, only: verbs, plan: plan}
 }
 
 // failure returns an effect that answers with an error.
@@ -139,7 +156,7 @@ var (
 func TooManyRequests(after time.Duration) Effect {
 	return failure(fmt.Sprintf("TooManyRequests(%v)", after), func(Request) *apierrors.StatusError {
 		return apierrors.NewTooManyRequests("too many requests, please try again later", int((after+time.Second-1)/time.Second))
-	})
+	}).unless(after >= 0, negative)
 }
 
 // Answers answers with any body, which need be neither a Status nor JSON.
@@ -148,7 +165,7 @@ func Answers(code int, contentType, body string) Effect {
 		if p.Status == nil && p.Answer == nil {
 			p.Answer = &Answer{code, contentType, body}
 		}
-	})
+	}).unless(code >= 200 && code <= 599, "the code is not from 200 to 599")
 }
 
 // BadGateway is the page of a load balancer without a server behind it.
@@ -163,32 +180,33 @@ func short(text string) string {
 
 // Delay delays the request before it takes effect.
 func Delay(d time.Duration) Effect {
-	return effect(fmt.Sprintf("Delay(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d })
+	return effect(fmt.Sprintf("Delay(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d }).unless(d >= 0, negative)
 }
 
 // Late delays the request. It takes effect even if the client has gone meanwhile.
 func Late(d time.Duration) Effect {
-	return effect(fmt.Sprintf("Late(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d; p.Late = true })
+	return effect(fmt.Sprintf("Late(%v)", d), func(p *Plan, _ Request, _ int) { p.Delay += d; p.Late = true }).unless(d >= 0, negative)
 }
 
 // StaleBy answers a read from the state before the last n changes.
 func StaleBy(n int) Effect {
-	return Effect{text: fmt.Sprintf("StaleBy(%d)", n), only: []string{"get", "list"}, plan: func(p *Plan, _ Request, _ int) { p.Stale = max(p.Stale, n) }}
+	stale := func(p *Plan, _ Request, _ int) { p.Stale = max(p.Stale, n) }
+	return Effect{text: fmt.Sprintf("StaleBy(%d)", n), only: []string{"get", "list"}, plan: stale}.unless(n > 0, "it leaves no change out")
 }
 
 // Ignore answers as if the request did not have a parameter.
 func Ignore(param string) Effect {
-	return effect(fmt.Sprintf("Ignore(%q)", param), func(p *Plan, _ Request, _ int) { p.Ignore = append(p.Ignore, param) })
+	return effect(fmt.Sprintf("Ignore(%q)", param), func(p *Plan, _ Request, _ int) { p.Ignore = append(p.Ignore, param) }).unless(param != "", "the parameter has no name")
 }
 
 // Rewrite changes the body of the answer.
 func Rewrite(change func(body []byte) []byte) Effect {
-	return effect("Rewrite(…)", func(p *Plan, _ Request, _ int) { p.Rewrite = append(p.Rewrite, change) })
+	return onAnswers("Rewrite(…)", func(p *Plan, _ Request, _ int) { p.Rewrite = append(p.Rewrite, change) }).unless(change != nil, "the function is nil")
 }
 
 // CutWithin cuts the connection after a number of bytes of the answer.
 func CutWithin(bytes int) Effect {
-	return effect(fmt.Sprintf("CutWithin(%d)", bytes), func(p *Plan, _ Request, _ int) { p.CutAt = max(0, bytes) })
+	return onAnswers(fmt.Sprintf("CutWithin(%d)", bytes), func(p *Plan, _ Request, _ int) { p.CutAt = bytes }).unless(bytes >= 0, negative)
 }
 
 // Effects on connections.

@@ -72,8 +72,11 @@ func (r Rule) Check(effects []Effect) error {
 		if e.text == "" {
 			return fmt.Errorf("%v: an effect is the zero value", r)
 		}
+		if e.wrong != "" {
+			return fmt.Errorf("%v: %v: %s", r, e, e.wrong)
+		}
 		if only := e.verbs(); only != nil && !slices.ContainsFunc(r.verbs(), func(v string) bool { return v == "*" || slices.Contains(only, v) }) {
-			return fmt.Errorf("%v: %v is for %s only", r, e, strings.Join(only, " and "))
+			return fmt.Errorf("%v: %v is for %s only", r, e, strings.Join(only, ", "))
 		}
 	}
 	return nil

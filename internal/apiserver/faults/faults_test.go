@@ -102,19 +102,41 @@ func TestRulesThatCanMatchNothing(t *testing.T) {
 		rule    Rule
 		effects []Effect
 	}{
-		`there is no verb "updat"`:             {On("updat", "pods"), []Effect{Conflict}},
-		"the resource is missing":              {On("get", ""), []Effect{Conflict}},
-		"it has no effect":                     {On("get", "pods"), nil},
-		"an effect is the zero value":          {On("get", "pods"), []Effect{{}}},
-		"EndAfter(1) is for watch only":        {On("get,list", "pods"), []Effect{EndAfter(1)}},
-		"StaleBy(1) is for get and list":       {On("update", "pods"), []Effect{StaleBy(1)}},
-		"there is no request from number 3 to": {Rule{Verbs: "*", Resource: "*", First: 3, Last: 2}, []Effect{Conflict}},
-		`the pattern "["`:                      {Rule{Verbs: "*", Resource: "*", Name: "["}, []Effect{Conflict}},
-		`the pattern "po[ds/"`:                 {On("*", "po[ds"), []Effect{Conflict}},
-		"there is no request from number 0":    {Rule{Verbs: "*", Resource: "*", Last: -1}, []Effect{Conflict}},
+		`there is no verb "updat"`:              {On("updat", "pods"), []Effect{Conflict}},
+		"the resource is missing":               {On("get", ""), []Effect{Conflict}},
+		"it has no effect":                      {On("get", "pods"), nil},
+		"an effect is the zero value":           {On("get", "pods"), []Effect{{}}},
+		"EndAfter(1) is for watch only":         {On("get,list", "pods"), []Effect{EndAfter(1)}},
+		"StaleBy(1) is for get, list only":      {On("update", "pods"), []Effect{StaleBy(1)}},
+		"CutWithin(9) is for get, list, create": {On("watch", "pods"), []Effect{CutWithin(9)}},
+		"Rewrite(…) is for get, list, create":   {On("watch", "pods"), []Effect{Rewrite(func(b []byte) []byte { return b })}},
+		"there is no request from number 3 to":  {Rule{Verbs: "*", Resource: "*", First: 3, Last: 2}, []Effect{Conflict}},
+		`the pattern "["`:                       {Rule{Verbs: "*", Resource: "*", Name: "["}, []Effect{Conflict}},
+		`the pattern "po[ds/"`:                  {On("*", "po[ds"), []Effect{Conflict}},
+		"there is no request from number 0":     {Rule{Verbs: "*", Resource: "*", Last: -1}, []Effect{Conflict}},
 	} {
 		if err := c.rule.Check(c.effects); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", c.rule, err, want)
+		}
+	}
+	for want, effect := range map[string]Effect{
+		"Answers(0, \"\", \"\"): the code is not from 200 to 599": Answers(0, "", ""),
+		"TooManyRequests(-1s): it is negative":                    TooManyRequests(-1e9),
+		"Delay(-1s): it is negative":                              Delay(-1e9),
+		"Late(-1s): it is negative":                               Late(-1e9),
+		"DelayEvents(-1s): it is negative":                        DelayEvents(-1e9),
+		"CutWithin(-1): it is negative":                           CutWithin(-1),
+		"EndAfter(-1): it is negative":                            EndAfter(-1),
+		"StaleBy(0): it leaves no change out":                     StaleBy(0),
+		"Ignore(\"\"): the parameter has no name":                 Ignore(""),
+		"Rewrite(…): the function is nil":                         Rewrite(nil),
+		"DropEvents(0, 1): events are counted from 1":             DropEvents(0, 1),
+		"CutFrame(0): events are counted from 1":                  CutFrame(0),
+		"SwapEvents(0): events are counted from 1":                SwapEvents(0),
+		"RepeatEvents(2, 1): the last event is before the first":  RepeatEvents(2, 1),
+	} {
+		if err := On("*", "*").Check([]Effect{effect}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	if err := On("*", "*").Check([]Effect{EndAfter(1), StaleBy(1), Conflict}); err != nil {
@@ -195,8 +217,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A silence that has ended does not come back; that of another rule does.
-func TestResume(t *testing.T) {
+// The effects of a rule that has ended are over; those of another rule are not.
+func TestForget(t *testing.T) {
 	var s Set
 	one := s.Add(On("watch", "*"), []Effect{SilentAfter(0)})
 	two := s.Add(On("watch", "*"), []Effect{SilentAfter(1)})
@@ -204,7 +226,7 @@ func TestResume(t *testing.T) {
 	if got := stream.Then().Silence; got != one {
 		t.Errorf("silence of rule %d, want %d", got, one)
 	}
-	stream.Resume(one)
+	stream.Forget(func(rule int) bool { return rule == one })
 	if got := stream.Then().Silence; got != 0 {
 		t.Errorf("silence of rule %d after its end", got)
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -30,13 +31,27 @@ const (
 	silence
 )
 
+// counted reports whether the effect is on events of certain numbers, not on what follows them.
+func (f frame) counted() bool {
+	return f.what == drop || f.what == twice || f.what == swap || f.what == cutFrame
+}
+
 type ofRule struct {
 	frame
 	rule int
 }
 
 func onWatch(text string, f frame) Effect {
-	return Effect{text: text, only: []string{"watch"}, frame: f}
+	e := Effect{text: text, only: []string{"watch"}, frame: f}
+	switch {
+	case f.from < 0 || f.delay < 0:
+		e.wrong = negative
+	case f.counted() && f.from == 0:
+		e.wrong = "events are counted from 1"
+	case f.to != 0 && f.to < f.from:
+		e.wrong = "the last event is before the first"
+	}
+	return e
 }
 
 // EndAfter ends a watch in good order after n events, as a server does after timeoutSeconds.
@@ -184,11 +199,10 @@ func (s *Stream) Then() Then {
 	return t
 }
 
-// Resume ends the silence that a rule keeps.
-func (s *Stream) Resume(rule int) {
-	for i, e := range s.effects {
-		if e.rule == rule && e.what == silence {
-			s.effects[i].what = 0
-		}
+// Forget ends the effects of the rules that a function reports as ended.
+func (s *Stream) Forget(ended func(rule int) bool) {
+	if s == nil {
+		return
 	}
+	s.effects = slices.DeleteFunc(s.effects, func(e ofRule) bool { return ended(e.rule) })
 }

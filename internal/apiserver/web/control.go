@@ -144,7 +144,8 @@ func (s *Server) Settle(ctx context.Context) error {
 	}
 }
 
-// controllerStep answers a request of a controller. If a fault loses the answer, its code is zero.
+// controllerStep answers a request of a controller. If a fault loses the answer, its code is zero. It does not wait for
+// webhooks longer than the server is open.
 func (s *Server) controllerStep(req core.Request) (answer core.Answer) {
 	q := described(req)
 	q.Controller = true
@@ -156,7 +157,7 @@ func (s *Server) controllerStep(req core.Request) (answer core.Answer) {
 			panic(p)
 		}
 	}()
-	answer = s.answer(context.Background(), req, plan)
+	answer = s.answer(s.life, req, plan)
 	if plan.CutAt >= 0 {
 		return core.Answer{}
 	}

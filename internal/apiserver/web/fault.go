@@ -105,6 +105,9 @@ func (s *Server) Restart() {
 	s.wake()
 }
 
+// Cut resets all connections.
+func (s *Server) Cut() { s.conns.cut() }
+
 // conns has the open connections. It is safe for concurrent use.
 type conns struct {
 	mu  sync.Mutex
@@ -220,11 +223,19 @@ func abort() { panic(http.ErrAbortHandler) }
 
 // answer answers a request by its plan.
 func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) core.Answer {
+	s.busy.Add(1)
+	defer s.busy.Add(-1)
+	if len(p.Rules) > 0 {
+		p.Delay = max(p.Delay, s.opts.FaultTime)
+	}
+	s.pause(ctx, p, nil)
 	if p.Restart {
 		s.Restart()
 		abort()
 	}
-	s.pause(ctx, p)
+	if p.Late {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if p.Refuse {
 		abort()
 	}
@@ -256,16 +267,19 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 	return answer
 }
 
-// pause waits as a plan says: for its delay, and for the end of the rule that holds it. It cuts the connection if the
-// client goes or the server is closed.
-func (s *Server) pause(ctx context.Context, p faults.Plan) {
+// pause waits as a plan says: for its delay, and for the end of the rule that holds it. It reports false if over was
+// closed before. It cuts the connection if the client goes or the server is closed.
+func (s *Server) pause(ctx context.Context, p faults.Plan, over <-chan struct{}) bool {
 	var held <-chan struct{}
 	if p.Hang != 0 {
 		held = s.held(p.Hang)
 	}
-	gone := ctx.Done()
+	gone, closed := ctx.Done(), s.closed
 	if p.Late {
 		gone = nil
+	}
+	if over != nil {
+		closed = nil // over is closed, too
 	}
 	var passed <-chan time.Time
 	if p.Delay > 0 {
@@ -281,10 +295,20 @@ func (s *Server) pause(ctx context.Context, p faults.Plan) {
 			passed = nil
 		case <-gone:
 			abort()
-		case <-s.closed:
+		case <-closed:
 			abort()
+		case <-over:
+			return false
 		}
 	}
+	return true
+}
+
+// ended reports whether a rule has ended.
+func (s *Server) ended(rule int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holds[rule] == nil
 }
 
 // without returns a URL without the parameters params.
@@ -322,10 +346,11 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 	}
 	next := faults.Frame{Times: 1}
 	if e.Type != core.Failure {
+		f.faults.Forget(s.ended)
 		next = f.faults.Next(e.Type == core.Bookmark)
 	}
-	if next.Delay > 0 {
-		s.pause(ctx, faults.Plan{Delay: next.Delay})
+	if next.Delay > 0 && !s.pause(ctx, faults.Plan{Delay: next.Delay}, f.over) {
+		return false
 	}
 	if next.Times > 0 {
 		object, err := s.encode(ctx, watch, view, e)
@@ -354,6 +379,7 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 // then carries out the faults that follow the events so far. It reports false if the watch is over.
 func (s *Server) then(ctx context.Context, f *frames, watch *core.Watch, view core.View) bool {
 	for {
+		f.faults.Forget(s.ended)
 		t := f.faults.Then()
 		for _, text := range t.Insert {
 			if _, err := io.WriteString(f.w, f.raw(text)); err != nil {
@@ -373,7 +399,8 @@ func (s *Server) then(ctx context.Context, f *frames, watch *core.Watch, view co
 		if f.flush.Flush() != nil {
 			return false
 		}
-		s.pause(ctx, faults.Plan{Hang: t.Silence})
-		f.faults.Resume(t.Silence)
+		if !s.pause(ctx, faults.Plan{Hang: t.Silence}, f.over) {
+			return false
+		}
 	}
 }

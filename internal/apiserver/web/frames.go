@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/faults"
@@ -22,13 +23,26 @@ type frames struct {
 	shares   Sharer // nil if w is none
 	flush    *http.ResponseController
 	protobuf bool
-	faults   *faults.Stream // nil if nothing goes wrong
-	held     []byte         // frames to send after the next one
+	faults   *faults.Stream  // nil if nothing goes wrong
+	held     []byte          // frames to send after the next one
+	over     <-chan struct{} // closed when the watch has to end
 }
 
-func newFrames(w http.ResponseWriter, protobuf bool, broken *faults.Stream) *frames {
+func newFrames(w http.ResponseWriter, protobuf bool, broken *faults.Stream, over <-chan struct{}) *frames {
 	shares, _ := w.(Sharer)
-	return &frames{w: w, shares: shares, flush: http.NewResponseController(w), protobuf: protobuf, faults: broken}
+	return &frames{w: w, shares: shares, flush: http.NewResponseController(w), protobuf: protobuf, faults: broken, over: over}
+}
+
+// late reports whether the watch has to end although there are more events: a client or a fault was slow.
+func (f *frames) late(end <-chan time.Time) bool {
+	select {
+	case <-end:
+		return true
+	case <-f.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // start writes the header. Errors show when the first frame is written.

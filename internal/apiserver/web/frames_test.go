@@ -40,7 +40,7 @@ func TestFrames(t *testing.T) {
 				false: `{"type":"` + kind + `","object":` + string(object) + "}\n",
 			} {
 				copies, shares := httptest.NewRecorder(), &sharer{ResponseRecorder: httptest.NewRecorder()}
-				for _, f := range []*frames{newFrames(copies, protobuf, nil), newFrames(shares, protobuf, nil)} {
+				for _, f := range []*frames{newFrames(copies, protobuf, nil, nil), newFrames(shares, protobuf, nil, nil)} {
 					if err := f.send(kind, object); err != nil {
 						t.Fatal(err)
 					}

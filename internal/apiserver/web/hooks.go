@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,9 +26,6 @@ const handlerTime = 34 * time.Second
 // maxAsked bounds how often one request is repeated with more responses.
 const maxAsked = 1000
 
-// errSlow is the cause of the end of calls after handlerTime.
-var errSlow = errors.New("the request has taken too long")
-
 // do answers a request, and calls the webhooks that it needs. The lock is not held during calls: other requests,
 // those of the webhooks included, may change the state.
 func (s *Server) do(ctx context.Context, req core.Request, ask func(core.Request) core.Answer) core.Answer {
@@ -37,11 +33,11 @@ func (s *Server) do(ctx context.Context, req core.Request, ask func(core.Request
 	if answer.Pending == nil {
 		return answer
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, handlerTime, errSlow)
+	limited, cancel := context.WithTimeout(ctx, handlerTime)
 	defer cancel()
 	for range maxAsked {
 		s.answerCalls(limited, answer.Pending)
-		if errors.Is(context.Cause(limited), errSlow) {
+		if limited.Err() != nil { // too slow, or the client has gone: the request has no effect
 			break
 		}
 		req.Pending = answer.Pending

@@ -29,6 +29,8 @@ type Options struct {
 	Bookmarks time.Duration
 	// Log receives errors of the server itself. nil means no output.
 	Log *slog.Logger
+	// FaultTime is the least time that a request takes that matches a fault rule.
+	FaultTime time.Duration
 	// DialWebhook connects to webhooks. nil means the network.
 	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -55,7 +57,11 @@ type Server struct {
 
 	hooks  *hooks
 	offset atomic.Int64 // of the clock, in nanoseconds
+	busy   atomic.Int64 // counts the requests that are being answered
 	closed chan struct{}
+	// life ends when the server is closed.
+	life    context.Context
+	endLife context.CancelFunc
 
 	controllers *controllers // nil if there are none
 }
@@ -75,6 +81,7 @@ func New(state *core.State, o Options) *Server {
 		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
 		closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
+	s.life, s.endLife = context.WithCancel(context.Background())
 	s.setNobody()
 	s.newEpoch()
 	return s
@@ -112,9 +119,14 @@ func (s *Server) close() {
 	default:
 		s.endEpoch(errClosed)
 		close(s.closed)
+		s.endLife()
 		s.hooks.close()
 	}
 }
+
+// Busy reports whether a request is being answered. Otherwise those that are open wait for their clients, which have yet
+// to send a body or to read an answer.
+func (s *Server) Busy() bool { return s.busy.Load() > 0 }
 
 // Step answers one request. If the answer has a watch, the caller polls it.
 func (s *Server) Step(req core.Request) core.Answer { return s.do(context.Background(), req, s.ask) }
@@ -291,14 +303,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 	defer end.Stop()
 	bookmark := time.NewTicker(s.opts.Bookmarks)
 	defer bookmark.Stop()
-	f := newFrames(w, watch.Protobuf(), broken)
+	f := newFrames(w, watch.Protobuf(), broken, epoch.Done())
 	f.start()
-	if view, _, _ := s.now(); !s.then(r.Context(), f, watch, view) {
+	if view, _, _ := s.now(); watch.Void(view) || !s.then(r.Context(), f, watch, view) {
 		return
 	}
 	for due := false; ; {
 		view, moved, now := s.now()
-		if now != epoch {
+		if now != epoch || watch.Void(view) {
 			return // restored
 		}
 		events, err := s.poll(r.Context(), watch, view)
@@ -310,7 +322,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 			events = append(events, core.Event{Type: core.Bookmark, Version: view.Version()})
 		}
 		due = false
-		for _, e := range events {
+		for i, e := range events {
+			if i > 0 && f.late(end.C) {
+				return
+			}
 			if !s.event(r.Context(), f, watch, view, e) {
 				_ = f.flush.Flush() // a client that has gone needs no answer
 				return

@@ -1,0 +1,37 @@
+package apiserver_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/test/apiserver"
+)
+
+// A server may return to the snapshot of another one. It keeps its options: who may do what, and its seed.
+func TestRestoreOfAnotherServer(t *testing.T) {
+	other := apiserver.Start(t, apiserver.Options{RBAC: true, Seed: "other"})
+	if _, err := client.Create(t.Context(), newClient(t, other), configMap("a", "1")); err != nil {
+		t.Fatal(err)
+	}
+	made := func(restored bool) string {
+		s := apiserver.Start(t, apiserver.Options{Seed: "own"})
+		if restored {
+			s.Restore(other.Snapshot())
+		}
+		c := newClient(t, s)
+		b, err := client.Create(t.Context(), c, configMap("b", "1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Get[corev1.ConfigMap](t.Context(), c, object.Key{Namespace: "default", Name: "a"}); (err == nil) != restored {
+			t.Errorf("restored %v: get of the other server's object: %v", restored, err)
+		}
+		return string(b.UID)
+	}
+	if made(true) == "" || made(false) == "" {
+		t.Error("an object without a uid")
+	}
+}
