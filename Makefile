@@ -8,7 +8,7 @@ PACKAGES := $(addsuffix /...,$(MODULES))
 # More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
 TESTFLAGS ?=
 
-.PHONY: all build test race compared test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
 
 all: lint test
 
@@ -26,22 +26,10 @@ rules:
 test: controlplane rules
 	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m work
 
-# The same in two parts: all other tests with the race detector, and without it those that compare two programs. These
-# make thousands of calls, most of their time is that of programs of their own, which have no race detector, and the
-# race detector makes their share of it ten times as long. What they run of the tree, other tests run with it: the API
-# server in memory in test/apiserver and all of test/servertest, the bench's programs and its server in bench.
-COMPARED := ^(TestConformance|TestAccessConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike|TestCases)$$
-race: controlplane rules
-	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m -skip '$(COMPARED)' work
-compared: controlplane rules
-	$(GO) test $(TESTFLAGS) -timeout 60m -run '$(COMPARED)' ./test/apiserver ./bench/compare
-
 # Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
-# left out. Left out are also those that spend minutes in the go command, on projects that flyball makes or changes, and
-# the contenders of bench, which talk to no API server. `make test` has them.
-UNSERVED := ^(TestScaffold|TestAdopt|TestCases)$$
+# left out.
 test-memory: rules
-	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -timeout 60m -skip '$(UNSERVED)' work
+	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -timeout 60m work
 
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
@@ -81,6 +69,7 @@ servers:
 # silences and time limits of whole programs, and internal/lint reads the tree. What both run has tests of its own here,
 # and examples/podscaler and internal/guide run whole programs.
 NOT386 := /internal/(faults|lint)$$
+COMPARED := ^(TestConformance|TestAccessConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike)$$
 platforms: controlplane rules
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
 	GOWORK=off GOARCH=386 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m -skip '$(COMPARED)' $$(GOWORK=off $(GO) list ./... | grep -vE '$(NOT386)')
