@@ -210,6 +210,9 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 	if err != nil {
 		return nil, err
 	}
+	if l.ShardSelector != "" {
+		meta = appendField(meta, 5, appendField(nil, 1, []byte(l.ShardSelector)))
+	}
 	out := appendField(make([]byte, 0, size+len(meta)+8), 1, meta)
 	for _, raw := range raws {
 		out = appendField(out, fieldItems, raw)
