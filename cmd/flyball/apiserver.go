@@ -47,6 +47,9 @@ on this machine is an administrator. With --tls it speaks HTTPS to users with a
 certificate or a token. With --rbac these users may also do only what roles allow.
 The kubeconfig of --kubeconfig-out is always that of an administrator.
 
+--feature-gates ShardedListAndWatch=true makes lists, watches and deletions of
+collections observe the parameter shardSelector, as the alpha gate of Kubernetes.
+
 The state is gone when the server stops, unless --state names a file for it. That
 is YAML, which can be read and edited. The server starts from the file, and saves
 it when it stops, and every 30 seconds if something has changed. --from starts from
