@@ -44,6 +44,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -168,16 +169,21 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask, err := rulesFor(ctx, o.Progress)
+	do, err := rulesFor(ctx, o.Progress)
 	if err != nil {
 		return nil, err
 	}
+	again := memo.Creates
+	if inBubble() || o.Now != nil {
+		again = memo.All
+	}
+	ask := core.Rules(answers.Over(do, again))
 	now := o.Now
 	if now == nil {
 		now = time.Now
 	}
 	o.TLS = o.TLS || o.RBAC
-	begin, err := beginning(ask, o.RBAC)
+	begin, err := beginning(core.Rules(answers.Over(do, memo.First)), o.RBAC)
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +251,7 @@ func (s *Server) Compact() { s.web.Compact() }
 var shared struct {
 	sync.Mutex
 	client *rules.Client
+	kept   *memo.File // may be nil
 	err    error
 	begin  map[bool]*core.Beginning // with RBAC, and without
 }
@@ -253,13 +260,13 @@ var shared struct {
 var errDeadline = errors.New(`the timeout of the test is over: run it again, and the build continues where it ended; or give "go test" more time by -timeout`)
 
 // rulesFor returns the function by which a new server asks the rules, inside or outside of a bubble.
-func rulesFor(ctx context.Context, progress io.Writer) (core.Rules, error) {
+func rulesFor(ctx context.Context, progress io.Writer) (memo.Ask, error) {
 	if !inBubble() {
 		client, err := sharedRules(ctx, progress)
 		if err != nil {
 			return nil, err
 		}
-		return core.Rules(answers.Over(client.Do)), nil
+		return client.Do, nil
 	}
 	var client *rules.Client
 	var err error
@@ -268,7 +275,7 @@ func rulesFor(ctx context.Context, progress io.Writer) (core.Rules, error) {
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	return core.Rules(answers.Over(asked{client}.do)), nil
+	return asked{client}.do, nil
 }
 
 // answers remembers the answers of rules for all servers.
@@ -291,10 +298,18 @@ func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error)
 				shared.err = fmt.Errorf("apiserver: the rules program %s, which %s names: %w", binary, plane.RulesEnv, err)
 				return nil, shared.err
 			}
+		} else if kept, err := memo.Open(answersOf(binary)); err == nil { // without it all is asked anew
+			shared.kept = kept
+			answers.Use(kept)
 		}
 		shared.client = client
 	}
 	return shared.client, shared.err
+}
+
+// answersOf returns the file that keeps the answers of a rules program.
+func answersOf(binary string) string {
+	return filepath.Join(filepath.Dir(binary), "answers-"+strings.TrimPrefix(filepath.Base(binary), "rules-")+"-"+memo.Version())
 }
 
 // rulesBinary returns the file of the rules program, and builds it if that is necessary.
@@ -328,7 +343,11 @@ func (w wrapped) Run() int {
 		if shared.client != nil {
 			shared.client.Close()
 		}
-		shared.client, shared.err = nil, nil
+		if shared.kept != nil {
+			answers.Use(nil)
+			shared.kept.Close()
+		}
+		shared.client, shared.kept, shared.err = nil, nil, nil
 		clear(shared.begin)
 	}()
 	return w.m.Run()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/memo"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 )
 
@@ -36,10 +37,11 @@ func Handler(t testing.TB, ask core.Rules) (h http.Handler, end func()) {
 // Beginning returns the first objects of new states, and rules that remember answers.
 func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 	t.Helper()
-	ask, err := rulesFor(t.Context(), os.Stderr)
+	do, err := rulesFor(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ask := core.Rules(answers.Over(do, memo.Creates))
 	b, err := beginning(ask, false)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ func TestTemplateHash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := core.New(core.Options{Rules: ask})
+	state := core.New(core.Options{Rules: core.Rules(ask)})
 	seen := map[string]bool{}
 	zero, one := int32(0), int32(1)
 	for _, collisions := range []*int32{nil, &zero, &one} {

@@ -40,7 +40,7 @@ func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
 	var hits uint64
 	for _, q := range questions {
 		m := memo.New(8 << 20)
-		over := m.Over(memo.Ask(direct))
+		over := m.Over(memo.Ask(direct), memo.Creates)
 		for _, name := range sample(random, append(slices.Clone(specialNames), literals(q)...)) {
 			digits := digitsOf(random)
 			// What the memory learns from two names that are alike, it says of the third.

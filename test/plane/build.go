@@ -94,6 +94,11 @@ func build(ctx context.Context, p program, progress io.Writer) (string, error) {
 	if err := src.build(ctx, binary, flags, progress); err != nil {
 		return "", err
 	}
+	if p == rulesProgram { // what answers of older versions are kept in
+		if err := prune(filepath.Join(cache, "answers-"), kept); err != nil {
+			return "", err
+		}
+	}
 	return binary, prune(filepath.Join(cache, name), kept)
 }
 

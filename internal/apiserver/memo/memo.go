@@ -32,6 +32,7 @@ type Memory struct {
 	// once and onceOld have the keys of questions that were asked once: two generations, too.
 	once, onceOld map[key]struct{}
 	hits, misses  uint64
+	file          *File // may be nil
 }
 
 // maxOnce bounds one generation of questions that were asked once.
@@ -45,24 +46,45 @@ func New(size int) *Memory {
 	return &Memory{size: size / 2, young: map[key]*template{}, once: map[key]struct{}{}}
 }
 
+// Use takes a file for what the memory does not have, and adds to it. The caller owns the file; nil: none any more.
+func (m *Memory) Use(f *File) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.file = f
+}
+
+// Again tells which questions come again in other processes, and so belong into a file.
+type Again int
+
+// What comes again.
+const (
+	// Creates: other questions contain the time, and uids that depend on it.
+	Creates Again = iota
+	// All: the time is virtual, and begins anew in each process.
+	All
+	// First: each process asks them, and once only. They are remembered when they are asked for the first time.
+	First
+)
+
 // Over returns a function that answers as ask does, and calls ask only for answers that are not remembered. It is safe
 // for concurrent use if ask is.
-func (m *Memory) Over(ask Ask) Ask {
+func (m *Memory) Over(ask Ask, again Again) Ask {
 	return func(req *rules.Request) (*rules.Answer, error) {
 		f, ok := m.form(req)
 		if !ok {
 			return ask(req)
 		}
-		t, again := m.find(f)
+		keep := f.create || again != Creates
+		t, asked := m.find(f, keep)
 		if t != nil && t.fits(f) {
 			return t.fill(f), nil
 		}
 		answer, err := ask(req)
-		if err != nil || !again || t != nil {
+		if err != nil || !asked && again != First || t != nil {
 			return answer, err
 		}
 		if t := learn(f, req, answer, ask); t != nil {
-			m.put(f.key, t)
+			m.put(f.key, t, keep)
 		}
 		return answer, nil
 	}
@@ -75,13 +97,23 @@ func (m *Memory) Counts() (hits, misses uint64) {
 	return m.hits, m.misses
 }
 
-// find returns the template for a question; nil if there is none. again reports whether the question was asked before.
-func (m *Memory) find(f *form) (t *template, again bool) {
+// find returns the template for a question; nil if there is none. asked reports whether the question was asked before.
+// It is looked up in the file, too, if keep is set.
+func (m *Memory) find(f *form, keep bool) (t *template, asked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := f.key
 	if t = m.young[k]; t == nil {
 		if t = m.old[k]; t != nil {
+			m.keep(k, t)
+		}
+	}
+	file := m.file
+	if !keep {
+		file = nil
+	}
+	if t == nil && file != nil {
+		if t, asked = file.find(k); t != nil {
 			m.keep(k, t)
 		}
 	}
@@ -93,23 +125,29 @@ func (m *Memory) find(f *form) (t *template, again bool) {
 	if t != nil {
 		return t, true
 	}
-	_, again = m.once[k]
-	if _, ok := m.onceOld[k]; ok {
-		again = true
+	_, young := m.once[k]
+	_, old := m.onceOld[k]
+	if asked = asked || young || old; asked {
+		return nil, true
 	}
-	if !again {
-		if len(m.once) >= maxOnce {
-			m.once, m.onceOld = map[key]struct{}{}, m.once
-		}
-		m.once[k] = struct{}{}
+	if len(m.once) >= maxOnce {
+		m.once, m.onceOld = map[key]struct{}{}, m.once
 	}
-	return nil, again
+	m.once[k] = struct{}{}
+	if file != nil {
+		file.mark(k)
+	}
+	return nil, false
 }
 
-func (m *Memory) put(k key, t *template) {
+func (m *Memory) put(k key, t *template, keep bool) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.keep(k, t)
+	file := m.file
+	m.mu.Unlock()
+	if file != nil && keep {
+		file.add(k, t)
+	}
 }
 
 // keep adds a template to the young generation. The caller holds the lock.

@@ -55,7 +55,7 @@ var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 // A name that is no value, since it stands elsewhere, may be the shape of one that is.
 func TestNamesLikeShapes(t *testing.T) {
-	over := New(1 << 20).Over(honest)
+	over := New(1<<20).Over(honest, Creates)
 	for i, name := range []string{"a", "a", "a", "x", "x", "x", "a"} { // an a is in "metadata"
 		req := question(name, uint64(100+i), noon.Add(time.Duration(i)*time.Hour))
 		got, err := over(req)
@@ -69,7 +69,7 @@ func TestNamesLikeShapes(t *testing.T) {
 // The third question of a form is answered without rules, as rules would.
 func TestFormsAreRemembered(t *testing.T) {
 	ask, asked := counted(honest)
-	over := New(1 << 20).Over(ask)
+	over := New(1<<20).Over(ask, Creates)
 	for i, name := range []string{"abc", "xyz", "q7r", "a-b", "a-c", "a-d"} {
 		req := question(name, uint64(100+i), noon.Add(time.Duration(i)*time.Hour))
 		before := *asked
@@ -102,7 +102,7 @@ func TestWhatIsMoreThanItsValuesIsNotRemembered(t *testing.T) {
 			answer.Warnings = []string{text(req)}
 			return answer, err
 		}
-		over := New(1 << 20).Over(rude)
+		over := New(1<<20).Over(rude, Creates)
 		for i, name := range []string{"abc", "xyz", "qrs", "tuv"} {
 			req := question(name, uint64(100+i), noon.Add(time.Duration(i)*time.Second))
 			req.Now += int64(i)
@@ -155,7 +155,7 @@ func TestValuesOfOneTextAreToldApart(t *testing.T) {
 			}
 			return answer, err
 		}
-		over := New(1 << 20).Over(shows)
+		over := New(1<<20).Over(shows, Creates)
 		digits := len(fmt.Sprint(c.version))
 		same := of(c.name, c.version, c.suffix, noon, uid, fmt.Sprint(c.version+1))
 		others := of(map[bool]string{true: "7", false: "q"}[c.name[0] <= '9']+strings.Repeat("7", len(c.name)-1), c.version+uint64(digits), strings.Repeat("k", len(c.suffix)), noon.Add(time.Hour), "1"+uid[1:], strings.Repeat("8", digits))
@@ -212,7 +212,7 @@ func TestNamesThatStandElsewhere(t *testing.T) {
 // Other questions are remembered as they are.
 func TestOtherQuestionsAreRememberedAsTheyAre(t *testing.T) {
 	ask, asked := counted(honest)
-	over := New(1 << 20).Over(ask)
+	over := New(1<<20).Over(ask, Creates)
 	req := question("abc", 100, noon)
 	req.Method = "PUT"
 	for range 5 {
@@ -233,7 +233,7 @@ func TestOtherQuestionsAreRememberedAsTheyAre(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	ask, asked := counted(honest)
 	m := New(20_000)
-	over := m.Over(ask)
+	over := m.Over(ask, Creates)
 	for i := range 1000 {
 		for range 2 {
 			req := question("abc", 100, noon)

@@ -70,7 +70,7 @@ func TestTextsAreValues(t *testing.T) {
 			"long":      {{"k": "a b/c=d"}, {"k": "~~~~~~~"}, {"k": "       "}, {"k": "\x60{|}[^_"}},
 		} {
 			ask, times := counted(shows)
-			over := New(1 << 20).Over(ask)
+			over := New(1<<20).Over(ask, Creates)
 			for i, d := range data {
 				req := asked(t, protobuf, "abc", d, uint64(211+i))
 				before := *times

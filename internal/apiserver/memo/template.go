@@ -63,6 +63,52 @@ func (t *template) fill(f *form) *rules.Answer {
 	return &out
 }
 
+// kept is a template as it is written to a [File].
+type kept struct {
+	Answer rules.Answer
+	Parts  []keptPart
+	Never  bool
+}
+
+type keptPart struct {
+	Field, N int
+	Key      string
+	Text     []byte
+	Slots    []keptSlot
+}
+
+type keptSlot struct{ At, Kind int }
+
+func appendTemplate(b []byte, t *template) ([]byte, error) {
+	k := &kept{Answer: t.answer, Never: t.never}
+	for _, p := range t.parts {
+		part := keptPart{Field: int(p.where.field), N: p.where.n, Key: p.where.key, Text: p.text}
+		for _, s := range p.slots {
+			part.Slots = append(part.Slots, keptSlot{s.at, s.kind})
+		}
+		k.Parts = append(k.Parts, part)
+	}
+	return rules.AppendMessage(b, k)
+}
+
+// parseTemplate returns the template of a message, whose memory it shares.
+func parseTemplate(message []byte) (*template, error) {
+	k := &kept{}
+	if err := rules.ParseMessage(message, k); err != nil {
+		return nil, err
+	}
+	t := &template{answer: k.Answer, never: k.Never, bytes: len(message)}
+	for _, p := range k.Parts {
+		part := part{where: where{field(p.Field), p.N, p.Key}, text: p.Text}
+		for _, s := range p.Slots {
+			part.slots = append(part.slots, slot{s.At, s.Kind})
+		}
+		t.parts = append(t.parts, part)
+		t.has[part.where.field] = true
+	}
+	return t, nil
+}
+
 // learn returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
 // It returns nil if that is not possible: there are no other values, or ask fails.
 func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template {

@@ -1,0 +1,207 @@
+package memo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
+)
+
+// run is what one process asks of one memory with a file: names in turn. It returns how many questions reach rules.
+func run(t *testing.T, name string, again Again, names ...string) int {
+	t.Helper()
+	f, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m := New(1 << 20)
+	m.Use(f)
+	ask, asked := counted(honest)
+	over := m.Over(ask, again)
+	for i, name := range names {
+		req := question(name, uint64(100+i), noon.Add(time.Duration(i)*time.Hour))
+		got, err := over(req)
+		want, _ := honest(req)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v %v, want %+v", name, got, err, want)
+		}
+	}
+	return *asked
+}
+
+// What one process has asked and learned, the next one knows.
+func TestFileOfAnotherRun(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "answers")
+	for i, c := range []struct {
+		ask  string
+		want int
+	}{{"abc", 1}, {"xyz", 3}, {"q7r", 0}, {"w7t", 0}} {
+		if got := run(t, name, Creates, c.ask); got != c.want {
+			t.Errorf("run %d: rules were asked %d times, want %d", i, got, c.want)
+		}
+	}
+	at := filepath.Join(t.TempDir(), "answers")
+	for i, want := range []int{3, 0} {
+		if got := run(t, at, First, "abc"); got != want {
+			t.Errorf("run %d at once: rules were asked %d times, want %d", i, got, want)
+		}
+	}
+}
+
+// Updates contain the time, and are kept only where that is virtual.
+func TestFileOfUpdates(t *testing.T) {
+	for again, want := range map[Again][]int{Creates: {2, 2, 2}, All: {2, 0, 0}} {
+		name := filepath.Join(t.TempDir(), "answers")
+		for i, want := range want {
+			f, err := Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := New(1 << 20)
+			m.Use(f)
+			ask, asked := counted(honest)
+			over := m.Over(ask, again)
+			for range 3 {
+				req := question("abc", 100, noon)
+				req.Method = "PUT"
+				if _, err := over(req); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if *asked != want {
+				t.Errorf("%v: run %d: rules were asked %d times, want %d", again, i, *asked, want)
+			}
+			f.Close()
+		}
+	}
+}
+
+// A file that is cut off or changed at any byte costs questions, and never an answer.
+func TestFileThatIsDamaged(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "answers")
+	run(t, name, Creates, "abc", "xyz", "abcd", "vxyz")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(whole); at += 1 + at%13 {
+		flipped := bytes.Clone(whole)
+		flipped[at] ^= 0x10
+		for _, text := range [][]byte{flipped, whole[:at]} {
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			run(t, name, Creates, "q7r", "w7rs") // asks or not; the answers are right
+			run(t, name, Creates, "q7r", "q7t")
+		}
+		// Whatever the last record was, another file has begun at the latest when it was read again.
+		if asked := run(t, name, Creates, "q7u"); asked > 0 {
+			t.Fatalf("byte %d: rules were asked %d times", at, asked)
+		}
+	}
+}
+
+// Many write to one file at once. All of it can be read.
+func TestFileOfMany(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "answers")
+	const writers, each = 8, 100
+	var wg sync.WaitGroup
+	for w := range writers {
+		f, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			defer f.Close()
+			for i := range each {
+				k := key{byte(w), byte(i)}
+				f.mark(k)
+				f.add(k, &template{answer: *answered(t, fmt.Sprint("n", w, "-", i))})
+			}
+		})
+	}
+	wg.Wait()
+	f, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for w := range writers {
+		for i := range each {
+			want := answered(t, fmt.Sprint("n", w, "-", i))
+			if got, _ := f.find(key{byte(w), byte(i)}); got == nil || !reflect.DeepEqual(&got.answer, want) {
+				t.Fatalf("%d, %d: got %+v, want %+v", w, i, got, want)
+			}
+		}
+	}
+}
+
+// answered is the answer about an object of a name.
+func answered(t *testing.T, name string) *rules.Answer {
+	t.Helper()
+	a, err := honest(question(name, 100, noon))
+	if err != nil {
+		t.Error(err)
+	}
+	return a
+}
+
+// A file that is too large begins again. So does one that cannot be written: all is asked.
+func TestFileThatIsFull(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "answers")
+	f, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range byte(20) {
+		f.append(key{i}, make([]byte, maxMessage))
+	}
+	f.Close()
+	if info, err := os.Stat(name); err != nil || info.Size() < maxFile || info.Size() > maxFile+maxMessage+header {
+		t.Fatalf("%v bytes, %v", info.Size(), err)
+	}
+	if asked := run(t, name, Creates, "abc", "xyz"); asked != 4 {
+		t.Errorf("rules were asked %d times, want 4", asked)
+	}
+	if info, err := os.Stat(name); err != nil || info.Size() > 1<<16 {
+		t.Errorf("%v bytes, %v: it has not begun again", info.Size(), err)
+	}
+	if _, err := Open(filepath.Join(name, "below a file")); err == nil {
+		t.Error("no error for a folder that cannot be")
+	}
+
+	if f, err = Open(name); err != nil {
+		t.Fatal(err)
+	}
+	m := New(1 << 20)
+	m.Use(f)
+	f.log.Close() // whatever is written fails
+	ask, asked := counted(honest)
+	over := m.Over(ask, Creates)
+	for i, name := range []string{"abcd", "vxyz", "q7rs"} {
+		req := question(name, uint64(100+i), noon)
+		if got, err := over(req); err != nil || nameIn(got) != name {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+	if *asked != 4 {
+		t.Errorf("rules were asked %d times", *asked)
+	}
+}
+
+// nameIn is the name that an answer of honest rules shows.
+func nameIn(a *rules.Answer) string {
+	var o struct{ Name string }
+	if json.Unmarshal(a.Body, &o) != nil {
+		return ""
+	}
+	return o.Name
+}
