@@ -31,14 +31,14 @@ func (g Gates) open(address string) string {
 	if !ok || g.ShardedListAndWatch {
 		return address
 	}
-	parts := strings.Split(query, "&")
-	kept := slices.DeleteFunc(slices.Clone(parts), func(part string) bool {
+	gated := func(part string) bool {
 		name, _, _ := strings.Cut(part, "=")
 		name, err := url.QueryUnescape(name)
 		return err == nil && name == "shardSelector"
-	})
-	if len(kept) == len(parts) {
+	}
+	parts := strings.Split(query, "&")
+	if !slices.ContainsFunc(parts, gated) {
 		return address
 	}
-	return path + "?" + strings.Join(kept, "&")
+	return path + "?" + strings.Join(slices.DeleteFunc(parts, gated), "&")
 }
