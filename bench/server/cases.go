@@ -27,6 +27,7 @@ const (
 	caseList        = "list"
 	caseListBytes   = "list, not decoded"
 	caseWatch       = "watch events as they are made, all watchers"
+	caseMade        = "watch events of creates as they are made, all watchers"
 	caseHistory     = "watch events of the past, all watchers"
 	caseServer      = "memory of a server"
 	casePods        = "memory of Pods"
@@ -72,10 +73,7 @@ func measure(ctx context.Context, c *contender, o options, t *table) error {
 	if c.config == nil {
 		return nil
 	}
-	present, past, err := fanOut(ctx, c, o)
-	t.set(caseWatch, c.name, "1/s", present)
-	t.set(caseHistory, c.name, "1/s", past)
-	return err
+	return fanOut(ctx, c, o, t)
 }
 
 // one measures reads and updates of one object.

@@ -48,6 +48,7 @@ var goals = []goal{
 	{name: caseCreatePods8, beside: realOne, times: 20},
 	{name: caseCreateOther, beside: realOne, times: 20},
 	{name: caseWatch, beside: realOne, times: 20},
+	{name: caseMade, beside: realOne, times: 20},
 	{name: caseHistory, beside: realOne, times: 20},
 	{name: caseList, beside: realOne, times: 5},
 	{name: caseListBytes, beside: realOne, times: 5},

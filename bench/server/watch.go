@@ -11,49 +11,60 @@ import (
 	"time"
 )
 
-// fanOut returns how many events per second reach all watchers together. For present one client updates an object as
-// fast as it can meanwhile; for past the changes are made before the watches begin. The watchers read the events
-// without decoding them, so the figures are about the server.
-func fanOut(ctx context.Context, c *contender, o options) (present, past float64, err error) {
+// fanOut measures how many events per second reach all watchers together, and adds the figures to a table. One client
+// updates an object as fast as it can, or creates objects, while others watch. Events of the past are those of changes
+// that were made before the watches began. The watchers read the events without decoding them, so the figures are about
+// the server.
+func fanOut(ctx context.Context, c *contender, o options, t *table) error {
 	rt, url, err := c.transport()
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	const changes = 200
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var ready, ended sync.WaitGroup
-	errs := make([]error, o.watchers)
 	m := configMap("watched", "first")
 	if err := c.client.Create(ctx, m); err != nil {
-		return 0, 0, err
+		return err
 	}
-	from := fmt.Sprintf("%s/api/v1/namespaces/default/configmaps?watch=true&fieldSelector=metadata.name=watched&resourceVersion=%s", url, m.ResourceVersion)
-	start := func() {
+	// rate lets all watchers see the events after a version, and makes the changes meanwhile.
+	rate := func(name, version, selector string, change func(n int) error) error {
+		var ready, ended sync.WaitGroup
+		errs := make([]error, o.watchers)
 		ready.Add(o.watchers)
+		begin := time.Now()
 		for i := range o.watchers {
 			ended.Go(func() {
 				began := sync.OnceFunc(ready.Done)
 				defer began()
-				errs[i] = errors.Join(errs[i], watch(ctx, rt, from, changes, began))
+				errs[i] = watch(ctx, rt, fmt.Sprintf("%s/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=%s%s", url, version, selector), changes, began)
 			})
 		}
+		if change != nil {
+			ready.Wait()
+			begin = time.Now()
+			for n := range changes {
+				if err := change(n); err != nil {
+					return err // stop ends the watches
+				}
+			}
+		}
+		ended.Wait()
+		t.set(name, c.name, "1/s", float64(o.watchers*changes)/time.Since(begin).Seconds())
+		return errors.Join(errs...)
 	}
-	start()
-	ready.Wait()
-	begin := time.Now()
-	var writes []error
-	for n := range changes {
+	const one = "&fieldSelector=metadata.name=watched"
+	first := m.ResourceVersion
+	if err := rate(caseWatch, first, one, func(n int) error {
 		m.Data["k"] = fmt.Sprint(n)
-		writes = append(writes, c.client.Update(ctx, m))
+		return c.client.Update(ctx, m)
+	}); err != nil {
+		return err
 	}
-	ended.Wait()
-	present = float64(o.watchers*changes) / time.Since(begin).Seconds()
-	begin = time.Now()
-	start()
-	ended.Wait()
-	past = float64(o.watchers*changes) / time.Since(begin).Seconds()
-	return present, past, errors.Join(append(errs, writes...)...)
+	if err := rate(caseHistory, first, one, nil); err != nil {
+		return err
+	}
+	return rate(caseMade, m.ResourceVersion, "", func(n int) error { return c.client.Create(ctx, configMap(fmt.Sprintf("made-%06d", n), "v")) })
 }
 
 // watch reads a number of events of a watch. It calls began when the server has answered.

@@ -82,7 +82,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.stop = context.AfterFunc(req.Context(), func() { x.end(context.Cause(req.Context())) })
 	}
 	if req.Method == http.MethodHead {
-		x.buffer.Reset()
+		x.queue = queue{}
 	}
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", x.code, http.StatusText(x.code)), StatusCode: x.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -130,7 +130,7 @@ type exchange struct {
 	code   int
 	sent   http.Header
 	shown  bool // whether ready is closed
-	buffer bytes.Buffer
+	queue  queue
 	flowed bool  // whether the server has flushed
 	done   bool  // whether the handler has returned
 	err    error // the reader's error after the buffer; nil while more may be written
@@ -139,6 +139,7 @@ type exchange struct {
 
 var (
 	_ http.ResponseWriter = (*exchange)(nil)
+	_ web.Sharer          = (*exchange)(nil)
 	_ net.Conn            = (*exchange)(nil)
 )
 
@@ -207,30 +208,40 @@ func (x *exchange) Header() http.Header {
 func (x *exchange) WriteHeader(code int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.begin(code)
+}
+
+// begin sets the header that is sent, once. The caller holds the lock.
+func (x *exchange) begin(code int) {
 	if x.code == 0 {
 		x.code, x.sent = code, x.header
 	}
 }
 
-// Write appends to the buffer. After a flush it waits while the buffer has more than maxAhead bytes.
-func (x *exchange) Write(b []byte) (int, error) {
-	x.WriteHeader(http.StatusOK)
+// Write appends to the answer. After a flush it waits while maxAhead bytes are unread.
+func (x *exchange) Write(b []byte) (int, error) { return x.WriteShared(bytes.Clone(b)) }
+
+// WriteShared implements [web.Sharer].
+func (x *exchange) WriteShared(b []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for x.err == nil && x.flowed && x.buffer.Len() >= maxAhead {
+	x.begin(http.StatusOK)
+	for x.err == nil && x.flowed && x.queue.unread >= maxAhead {
+		x.moved.Broadcast() // the reader may wait for a flush
 		x.moved.Wait()
 	}
 	if x.err != nil {
 		return 0, x.err
 	}
-	return x.buffer.Write(b)
+	x.queue.add(b)
+	return len(b), nil
 }
 
 // FlushError makes the written bytes readable.
 func (x *exchange) FlushError() error {
-	x.WriteHeader(http.StatusOK)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.begin(http.StatusOK)
 	x.flowed = true
 	x.show()
 	x.moved.Broadcast()
@@ -254,13 +265,13 @@ func (b body) Read(p []byte) (int, error) {
 	x := b.x
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for x.buffer.Len() == 0 && x.err == nil {
+	for x.queue.unread == 0 && x.err == nil {
 		x.moved.Wait()
 	}
-	if x.buffer.Len() > 0 && !errors.Is(x.err, errClosedBody) {
-		n, err := x.buffer.Read(p)
+	if x.queue.unread > 0 && !errors.Is(x.err, errClosedBody) {
+		n := x.queue.read(p)
 		x.moved.Broadcast()
-		return n, err
+		return n, nil
 	}
 	return 0, x.err
 }

@@ -12,7 +12,7 @@ import (
 
 // Errors about maps have the same order each time, in each format of the answer. That of the real server is random.
 func TestErrorsAreInOneOrder(t *testing.T) {
-	handler, end := apiserver.Handler(t, apiserver.Direct(t)) // nothing is remembered
+	handler, end, _ := apiserver.Handler(t, apiserver.Direct(t)) // nothing is remembered
 	defer end()
 	server := httptest.NewServer(handler)
 	defer server.Close()

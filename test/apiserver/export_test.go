@@ -21,8 +21,8 @@ func Direct(t testing.TB) core.Rules {
 	return client.Do
 }
 
-// Handler returns a server over other rules. end closes it: watches end then.
-func Handler(t testing.TB, ask core.Rules) (h http.Handler, end func()) {
+// Handler returns a server over other rules. end closes it: watches end then. restore returns to the beginning.
+func Handler(t testing.TB, ask core.Rules) (h http.Handler, end, restore func()) {
 	t.Helper()
 	begin, err := core.NewBeginning(ask, false)
 	if err != nil {
@@ -31,7 +31,8 @@ func Handler(t testing.TB, ask core.Rules) (h http.Handler, end func()) {
 	state := core.New(core.Options{Rules: ask, Nobody: core.Administrator})
 	state.Begin(time.Now(), begin)
 	s := web.New(state, web.Options{})
-	return s, s.Close
+	first := s.Snapshot()
+	return s, s.Close, func() { s.Restore(first) }
 }
 
 // Beginning returns the first objects of new states, and rules that remember answers.

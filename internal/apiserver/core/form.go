@@ -20,13 +20,13 @@ import (
 // clients that ask for this form. The cache is bounded, and safe for concurrent use.
 type forms struct {
 	mu         sync.Mutex
-	young, old map[formKey]encoded
+	young, old map[form]map[*Object]encoded
 	bytes      int
 }
 
-// formKey is the key of an encoded object. For a custom resource the encoding also depends on its definition.
-type formKey struct {
-	object, definition *Object
+// form is a way to encode objects. For custom resources it also depends on their definition.
+type form struct {
+	definition         *Object
 	apiVersion, accept string
 }
 
@@ -39,21 +39,43 @@ type encoded struct {
 // maxForms bounds the bytes of one generation of encoded objects. There are two generations.
 const maxForms = 24 << 20
 
-func (f *forms) get(k formKey) (encoded, bool) {
+func (f *forms) get(k form, o *Object) (encoded, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if e, ok := f.young[k]; ok {
+	return f.find(k, o)
+}
+
+// raws returns the objects in the envelopes of protobuf; nil for one that is not cached.
+func (f *forms) raws(k form, objects []*Object) [][]byte {
+	out := make([][]byte, len(objects))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	young := f.young[k]
+	for i, o := range objects {
+		e, ok := young[o]
+		if !ok {
+			e, _ = f.find(k, o)
+			young = f.young[k]
+		}
+		out[i] = e.raw
+	}
+	return out
+}
+
+// find returns a cached object. The caller holds the lock.
+func (f *forms) find(k form, o *Object) (encoded, bool) {
+	if e, ok := f.young[k][o]; ok {
 		return e, true
 	}
-	e, ok := f.old[k]
+	e, ok := f.old[k][o]
 	if ok {
-		f.keep(k, e)
+		f.keep(k, o, e)
 	}
 	return e, ok
 }
 
 // put caches an encoded object. A body that is not protobuf, though the client has asked for it, is not cached.
-func (f *forms) put(k formKey, e encoded) {
+func (f *forms) put(k form, o *Object, e encoded) {
 	if k.accept == contentProtobuf && e.contentType != contentProtobuf {
 		return
 	}
@@ -65,30 +87,33 @@ func (f *forms) put(k formKey, e encoded) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keep(k, e)
+	f.keep(k, o, e)
 }
 
 // keep adds an object to the young generation. The caller holds the lock.
-func (f *forms) keep(k formKey, e encoded) {
+func (f *forms) keep(k form, o *Object, e encoded) {
 	const entry = 200
-	if _, known := f.young[k]; known {
+	if _, known := f.young[k][o]; known {
 		return
 	}
 	if f.young == nil || f.bytes > maxForms {
-		f.young, f.old, f.bytes = map[formKey]encoded{}, f.young, 0
+		f.young, f.old, f.bytes = map[form]map[*Object]encoded{}, f.young, 0
 	}
-	f.young[k] = e
+	if f.young[k] == nil {
+		f.young[k] = map[*Object]encoded{}
+	}
+	f.young[k][o] = e
 	f.bytes += entry + len(e.body)
 }
 
-// form returns the cache key of an object for a client of a collection. It reports false for tables, which show ages,
-// and for objects that a webhook converts: they are not cached.
-func (v View) form(o *Object, t target, accept string) (formKey, bool) {
+// form returns the form of objects for a client of a collection. It reports false for tables, which show ages, and for
+// objects that a webhook converts: they are not cached.
+func (v View) form(t target, accept string) (form, bool) {
 	d := v.defined(t)
 	if strings.Contains(accept, "as=Table") || t.warns() || d != nil && bytes.Contains(d.JSON, []byte(`"strategy":"Webhook"`)) {
-		return formKey{}, false
+		return form{}, false
 	}
-	key := formKey{o, d, apiVersion(t), accept}
+	key := form{d, apiVersion(t), accept}
 	if key.definition == nil && protobuf(accept) {
 		key.accept = contentProtobuf
 	}
@@ -98,15 +123,15 @@ func (v View) form(o *Object, t target, accept string) (formKey, bool) {
 // encode returns an object encoded for a client of a collection. The answer is pending if a webhook has to convert the
 // object first.
 func (v View) encode(o *Object, t target, accept string, now time.Time, p *Pending) (Answer, error) {
-	key, lasts := v.form(o, t, accept)
+	key, lasts := v.form(t, accept)
 	if lasts {
-		if e, ok := v.forms.get(key); ok {
+		if e, ok := v.forms.get(key, o); ok {
 			return Answer{Code: http.StatusOK, Body: e.body, ContentType: e.contentType}, nil
 		}
 	}
 	answer, err := v.question(t, o.Key, &rules.Request{Accept: accept, Now: now.UnixNano(), Version: o.Version, Objects: map[string]json.RawMessage{o.Key: o.JSON}}, p)
 	if err == nil && answer.Pending == nil && lasts {
-		v.forms.put(key, encoded{body: answer.Body, contentType: answer.ContentType})
+		v.forms.put(key, o, encoded{body: answer.Body, contentType: answer.ContentType})
 	}
 	return answer, err
 }
@@ -147,9 +172,8 @@ func (v View) written(req Request, t target, answer *rules.Answer) {
 	if answer.ContentType != contentProtobuf || !protobuf(req.Accept) {
 		return
 	}
-	o := v.get(answer.Writes[0].Key)
-	if key, lasts := v.form(o, t, req.Accept); lasts && key.definition == nil {
-		v.forms.put(key, encoded{body: answer.Body, contentType: answer.ContentType})
+	if key, lasts := v.form(t, req.Accept); lasts && key.definition == nil {
+		v.forms.put(key, v.get(answer.Writes[0].Key), encoded{body: answer.Body, contentType: answer.ContentType})
 	}
 }
 
@@ -169,15 +193,11 @@ const (
 // protobuf returns the page as a list in protobuf. It asks rules to encode the objects that are not cached. It returns
 // nil if the answer of rules is not a list of objects.
 func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]byte, error) {
-	raws := make([][]byte, len(p.objects))
+	key, _ := v.form(t, contentProtobuf)
+	raws := v.forms.raws(key, p.objects)
 	var unknown []int
-	size := 0
-	for i, o := range p.objects {
-		key, _ := v.form(o, t, contentProtobuf)
-		if e, ok := v.forms.get(key); ok && e.raw != nil {
-			raws[i] = e.raw
-			size += len(raws[i]) + 8
-		} else {
+	for i := range raws {
+		if raws[i] == nil {
 			unknown = append(unknown, i)
 		}
 	}
@@ -201,9 +221,7 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 		}
 		for n, i := range unknown {
 			raws[i] = items[n]
-			size += len(items[n]) + 8
-			key, _ := v.form(p.objects[i], t, contentProtobuf)
-			v.forms.put(key, encoded{body: envelope(metav1.TypeMeta{Kind: l.Kind, APIVersion: l.APIVersion}, items[n]), contentType: contentProtobuf})
+			v.forms.put(key, p.objects[i], encoded{body: envelope(metav1.TypeMeta{Kind: l.Kind, APIVersion: l.APIVersion}, items[n]), contentType: contentProtobuf})
 		}
 	}
 	meta, err := (&metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.version, 10), Continue: p.next, RemainingItemCount: p.remaining}).Marshal()
@@ -213,11 +231,24 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 	if l.ShardSelector != "" {
 		meta = appendField(meta, 5, appendField(nil, 1, []byte(l.ShardSelector)))
 	}
-	out := appendField(make([]byte, 0, size+len(meta)+8), 1, meta)
+	size := sizeOfField(meta)
+	for _, raw := range raws {
+		size += sizeOfField(raw)
+	}
+	out := appendField(beginEnvelope(metav1.TypeMeta{Kind: l.ListKind, APIVersion: l.APIVersion}, size), 1, meta)
 	for _, raw := range raws {
 		out = appendField(out, fieldItems, raw)
 	}
-	return envelope(metav1.TypeMeta{Kind: l.ListKind, APIVersion: l.APIVersion}, out), nil
+	return append(out, envelopeEnd...), nil
+}
+
+// sizeOfField returns how many bytes [appendField] appends, for numbers below 16.
+func sizeOfField(text []byte) int {
+	n := 2 + len(text)
+	for size := len(text); size > 127; size >>= 7 {
+		n++
+	}
+	return n
 }
 
 func appendField(b []byte, number uint64, text []byte) []byte {

@@ -39,8 +39,10 @@ func (v View) Read(now time.Time, req Request) Answer {
 	}
 	values, err := url.ParseQuery(query)
 	if err == nil && t.name != "" {
-		if asked, err := strconv.ParseUint(values.Get("resourceVersion"), 10, 64); err == nil && asked > v.version {
-			return tooLarge(asked, v.version).answer(req)
+		if text := values.Get("resourceVersion"); text != "" {
+			if asked, err := strconv.ParseUint(text, 10, 64); err == nil && asked > v.version {
+				return tooLarge(asked, v.version).answer(req)
+			}
 		}
 		if o := v.get(t.key()); req.Method == http.MethodGet && o != nil && query == "" && t.subresource == "" && plain(req.Accept) && !t.warns() && v.defined(t) == nil && o.is(apiVersion(t)) {
 			return Answer{Code: http.StatusOK, ContentType: contentJSON, Body: append(bytes.Clone(o.text()), '\n')}
@@ -114,7 +116,9 @@ func apiVersion(t target) string {
 // is reports whether an object is stored in an API version.
 func (o *Object) is(apiVersion string) bool {
 	head, _, _ := bytes.Cut(o.JSON, []byte(`"metadata"`))
-	return bytes.Contains(head, []byte(`"apiVersion":"`+apiVersion+`"`))
+	_, rest, _ := bytes.Cut(head, []byte(`"apiVersion":"`))
+	stored, _, ok := bytes.Cut(rest, []byte(`"`))
+	return ok && string(stored) == apiVersion
 }
 
 // page is a part of a list.

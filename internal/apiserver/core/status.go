@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,10 +97,20 @@ func encodeStatus(accept string, s *metav1.Status) (body []byte, contentType str
 
 // envelope returns an object in the form in which the API server sends protobuf.
 func envelope(kind metav1.TypeMeta, raw []byte) []byte {
-	u := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind.Kind, APIVersion: kind.APIVersion}, Raw: raw}
-	text, err := u.Marshal()
-	if err != nil {
-		panic(err) // strings and bytes
-	}
-	return append([]byte(magic), text...)
+	return append(append(beginEnvelope(kind, len(raw)), raw...), envelopeEnd...)
 }
+
+// beginEnvelope returns the begin of an envelope of an object of a size, with room for the object and the end.
+func beginEnvelope(kind metav1.TypeMeta, size int) []byte {
+	text, err := (&runtime.TypeMeta{Kind: kind.Kind, APIVersion: kind.APIVersion}).Marshal()
+	if err != nil {
+		panic(err) // strings
+	}
+	const lengths = 16
+	out := make([]byte, 0, len(magic)+len(text)+size+lengths+len(envelopeEnd))
+	out = appendField(append(out, magic...), 1, text)
+	return binary.AppendUvarint(append(out, fieldRaw<<3|2), uint64(size))
+}
+
+// envelopeEnd has the fields after the object: its encoding and its media type, which are empty.
+const envelopeEnd = "\x1a\x00\x22\x00"

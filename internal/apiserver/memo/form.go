@@ -92,7 +92,7 @@ func (m *Memory) form(req *rules.Request) (*form, bool) {
 	for _, k := range keys {
 		object := req.Objects[k]
 		text = append(appendText(text, k), byte(min(len(object), 1)))
-		if f.create && context(k) && len(object) > 0 {
+		if f.create && context(k, object) && len(object) > 0 {
 			sum := m.shapes.of(object)
 			text = append(text, sum[:]...)
 		} else {
@@ -110,13 +110,13 @@ func appendText[T string | []byte | json.RawMessage](b []byte, text T) []byte {
 
 // creates reports whether a question creates an object whose answer may be remembered by its form: one of a kind in
 // [alike], or a custom resource. For other kinds rules may compare the time, as for a review of a token. So may
-// policies; a question with such objects has no form.
+// policies; a question with such objects has no form. A response of a webhook is for one object only.
 func creates(req *rules.Request, kind string) bool {
-	if kind == "" || req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 {
+	if kind == "" || req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 || len(req.Responses) > 0 {
 		return false
 	}
 	for k, text := range req.Objects {
-		if len(text) > 0 && !context(k) {
+		if len(text) > 0 && !context(k, text) {
 			return false
 		}
 	}
@@ -166,7 +166,13 @@ var alike = map[string]bool{
 	"apps/deployments": true, "apps/replicasets": true, "apps/statefulsets": true, "apps/daemonsets": true, "apps/controllerrevisions": true,
 	"batch/jobs": true, "batch/cronjobs": true, "autoscaling/horizontalpodautoscalers": true, "policy/poddisruptionbudgets": true,
 	"networking.k8s.io/networkpolicies": true, "networking.k8s.io/ingresses": true, "coordination.k8s.io/leases": true,
-	"discovery.k8s.io/endpointslices": true,
+	"discovery.k8s.io/endpointslices": true, "/endpoints": true, "/nodes": true, "/persistentvolumes": true,
+	"rbac.authorization.k8s.io/roles": true, "rbac.authorization.k8s.io/rolebindings": true, "rbac.authorization.k8s.io/clusterroles": true,
+	"rbac.authorization.k8s.io/clusterrolebindings": true, "storage.k8s.io/csidrivers": true, "storage.k8s.io/csinodes": true,
+	"storage.k8s.io/csistoragecapacities": true, "storage.k8s.io/storageclasses": true, "storage.k8s.io/volumeattachments": true,
+	"storage.k8s.io/volumeattributesclasses": true, "networking.k8s.io/ingressclasses": true, "node.k8s.io/runtimeclasses": true,
+	"resource.k8s.io/deviceclasses": true, "resource.k8s.io/resourceclaims": true, "resource.k8s.io/resourceclaimtemplates": true,
+	"resource.k8s.io/resourceslices": true,
 }
 
 // free reports whether a name is a value: rules treat names of its kind alike, and nothing else in the question can be
@@ -193,7 +199,10 @@ func free(req *rules.Request, kind string, name []byte, places []place) bool {
 	if bytes.Contains(req.Body[from:], name) || strings.Contains(req.URL, string(name)) || strings.Contains(req.User, string(name)) {
 		return false
 	}
-	for k := range req.Objects {
+	for k, text := range req.Objects {
+		if hooks(k) && bytes.Contains(text, name) { // its webhooks may be for objects with this name as a label
+			return false
+		}
 		if n := len(k) - len(name); n > 0 && k[n-1] == '/' && k[n:] == string(name) { // it was looked up, and is there
 			return false
 		}
@@ -207,19 +216,29 @@ const (
 	namespaceKeys  = "/core/namespaces/"
 	classKeys      = "/scheduling.k8s.io/priorityclasses/"
 	accountKeys    = "/core/serviceaccounts/"
+	validatingKeys = "/admissionregistration.k8s.io/validatingwebhookconfigurations/"
+	mutatingKeys   = "/admissionregistration.k8s.io/mutatingwebhookconfigurations/"
 )
 
-// context reports whether a key is that of an object that creates of other objects only read, and whose uid, version
-// and times their answers do not contain.
-func context(k string) bool {
+// context reports whether an object is one that creates of other objects only read, and whose uid, version and times
+// their answers do not contain. Webhooks are chosen by what is no value, unless there are expressions for it.
+func context(k string, text []byte) bool {
+	if hooks(k) {
+		return !bytes.Contains(text, []byte(`"matchConditions":`))
+	}
 	return strings.HasPrefix(k, namespaceKeys) || strings.HasPrefix(k, definitionKeys) || strings.HasPrefix(k, classKeys) || strings.HasPrefix(k, accountKeys)
+}
+
+// hooks reports whether a key is that of a configuration of webhooks.
+func hooks(k string) bool {
+	return strings.HasPrefix(k, validatingKeys) || strings.HasPrefix(k, mutatingKeys)
 }
 
 // changed returns objects in which the uids, versions and times of context objects are changed.
 func changed(objects map[string]json.RawMessage, change, changeTime func(string) string) map[string]json.RawMessage {
 	out := maps.Clone(objects)
 	for k, text := range out {
-		if context(k) && len(text) > 0 {
+		if context(k, text) && len(text) > 0 {
 			out[k] = marked(text, change, changeTime)
 		}
 	}
@@ -250,7 +269,8 @@ func (s *shapes) of(text []byte) [sha256.Size]byte {
 	if ok && known.length == len(text) {
 		return known.sum
 	}
-	sum := sha256.Sum256(marked(text, shape, shape))
+	blank := func(text string) string { return strings.Repeat("x", len(text)) }
+	sum := sha256.Sum256(marked(text, blank, blank))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil || s.bytes >= maxShapes {

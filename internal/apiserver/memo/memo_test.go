@@ -183,11 +183,14 @@ func TestNamesThatStandElsewhere(t *testing.T) {
 		"in the path":  func(r *rules.Request) { r.URL = "/api/v1/namespaces/abc/configmaps" },
 		"of a user":    func(r *rules.Request) { r.User = "system:node:abc" },
 		"of an object": func(r *rules.Request) { r.Objects["/core/configmaps/ns/abc"] = json.RawMessage(`{}`) },
-		"of a class":   func(r *rules.Request) { r.URL = "/apis/scheduling.k8s.io/v1/priorityclasses" },
-		"large":        func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"ABC"}}`) },
-		"as a number":  func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":123}}`) },
-		"in YAML":      func(r *rules.Request) { r.ContentType, r.Body = "application/yaml", []byte("metadata: {name: abc}") },
-		"cut":          func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"`) },
+		"of a webhook": func(r *rules.Request) {
+			r.Objects[mutatingKeys+"x"] = json.RawMessage(`{"webhooks":[{"objectSelector":{"matchLabels":{"k":"abc"}}}]}`)
+		},
+		"of a class":  func(r *rules.Request) { r.URL = "/apis/scheduling.k8s.io/v1/priorityclasses" },
+		"large":       func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"ABC"}}`) },
+		"as a number": func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":123}}`) },
+		"in YAML":     func(r *rules.Request) { r.ContentType, r.Body = "application/yaml", []byte("metadata: {name: abc}") },
+		"cut":         func(r *rules.Request) { r.Body = []byte(`{"metadata":{"name":"abc"`) },
 		"a custom rule's": func(r *rules.Request) {
 			r.URL, r.Objects[definitionKeys+"orders.example.com"] = "/apis/example.com/v1/orders", json.RawMessage(`{"x-kubernetes-validations":[{"rule":"self.metadata.name != 'x'"}]}`)
 		},
@@ -199,13 +202,60 @@ func TestNamesThatStandElsewhere(t *testing.T) {
 			t.Errorf("%s: the name is a value", what)
 		}
 	}
-	policy := *base
-	policy.Objects = map[string]json.RawMessage{"/admissionregistration.k8s.io/validatingadmissionpolicies/p": json.RawMessage(`{}`)}
-	if f, ok := New(0).form(&policy); !ok || f.values != (values{}) {
-		t.Error("a question with a policy has values")
+	for what, change := range map[string]func(*rules.Request){
+		"a policy": func(r *rules.Request) {
+			r.Objects["/admissionregistration.k8s.io/validatingadmissionpolicies/p"] = json.RawMessage(`{}`)
+		},
+		"an expression of a webhook": func(r *rules.Request) {
+			r.Objects[validatingKeys+"x"] = json.RawMessage(`{"webhooks":[{"matchConditions":[{"name":"c","expression":"object.metadata.name > 'm'"}]}]}`)
+		},
+		"a response": func(r *rules.Request) { r.Responses = []rules.Response{{Key: "k", Code: 200}} },
+	} {
+		req := *base
+		req.Objects = map[string]json.RawMessage{}
+		change(&req)
+		if f, ok := New(0).form(&req); !ok || f.values != (values{}) {
+			t.Errorf("a question with %s has values", what)
+		}
 	}
 	if f, ok := New(0).form(base); !ok || f.values[valueName] != "abc" {
 		t.Error("the name is no value")
+	}
+}
+
+// Questions are of one form whatever uids, versions and times the objects have that they only read, and no matter which
+// webhooks there are beside them. What else these objects have makes another form.
+func TestFormsDoNotDependOnTheIdentityOfContext(t *testing.T) {
+	const (
+		namespace = `{"metadata":{"name":"ns","uid":"0f3b7a52-8c1d-4e6f-9a0b-123456789a00","resourceVersion":"7","creationTimestamp":"2026-11-25T12:00:00Z",` +
+			`"labels":{"time":"2026-11-25T12:00:00Z"},"managedFields":[{"time":"2026-11-25T12:00:00Z"}]},"spec":{},"status":{"conditions":[{"lastTransitionTime":"2026-11-25T12:00:00Z"}]}}`
+		hooks = `{"metadata":{"name":"h","uid":"0f3b7a52-8c1d-4e6f-9a0b-123456789a00","managedFields":[{"time":"2026-11-25T12:00:00Z"}]},"webhooks":[{"objectSelector":{"matchLabels":{"time":"2026-11-25T12:00:00Z"}}}]}`
+	)
+	of := func(namespace, hooks string) key {
+		req := question("abc", 100, noon)
+		req.Objects["/core/namespaces/ns"], req.Objects[validatingKeys+"h"] = json.RawMessage(namespace), json.RawMessage(hooks)
+		f, ok := New(0).form(req)
+		if !ok || f.values[valueName] == "" {
+			t.Fatal("no form")
+		}
+		return f.key
+	}
+	base := of(namespace, hooks)
+	for _, same := range [][2]string{
+		{`"uid":"0`, `"uid":"f`}, {`"uid":"0f3b`, `"uid":"10aa`}, {`"resourceVersion":"7"`, `"resourceVersion":"8"`}, {`[{"time":"2026`, `[{"time":"1999`},
+		{`"creationTimestamp":"2026`, `"creationTimestamp":"1999`}, {`"lastTransitionTime":"2026`, `"lastTransitionTime":"1999`},
+	} {
+		if of(strings.Replace(namespace, same[0], same[1], 1), strings.Replace(hooks, same[0], same[1], 1)) != base {
+			t.Errorf("%s makes another form", same[1])
+		}
+	}
+	for _, other := range [][2]string{{`"name":"ns"`, `"name":"nt"`}, {`"labels":{"time":"2026`, `"labels":{"time":"1999`}, {`"resourceVersion":"7"`, `"resourceVersion":"17"`}} {
+		if of(strings.Replace(namespace, other[0], other[1], 1), hooks) == base {
+			t.Errorf("%s is of the same form", other[1])
+		}
+	}
+	if of(namespace, strings.Replace(hooks, `"matchLabels":{"time":"2026`, `"matchLabels":{"time":"1999`, 1)) == base {
+		t.Error("the selector of a webhook is no part of the form")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // inJSON returns the place of the name of an object in a body, and those of the strings in one of its fields, an object
 // of strings. It returns none if a place is not certain.
-func inJSON(body []byte, field string) (name span, texts []span) {
+func inJSON(body []byte, of texts) (name span, found []span) {
 	s := scanner{text: body}
 	text := func(to func(span)) bool {
 		s.space()
@@ -19,31 +19,36 @@ func inJSON(body []byte, field string) (name span, texts []span) {
 		}
 		return ok
 	}
-	s.object(func(key string) bool {
-		switch {
-		case key == "metadata":
-			return s.object(func(key string) bool {
-				if key != "name" {
-					return s.value()
-				}
-				once := name == span{}
-				return text(func(at span) { name = at }) && once
-			})
-		case key == field && s.next() == '{':
-			once := texts == nil
+	field := func(inMetadata bool) func(string) bool {
+		return func(key string) bool {
+			if inMetadata != of.inMetadata || key != of.field || s.next() != '{' {
+				return s.value()
+			}
+			once := found == nil
 			return s.object(func(string) bool {
 				if s.next() != '"' {
 					return s.value()
 				}
-				return text(func(at span) { texts = append(texts, at) })
+				return text(func(at span) { found = append(found, at) })
 			}) && once
 		}
-		return s.value()
+	}
+	s.object(func(key string) bool {
+		if key != "metadata" {
+			return field(false)(key)
+		}
+		return s.object(func(key string) bool {
+			if key != "name" {
+				return field(true)(key)
+			}
+			once := name == span{}
+			return text(func(at span) { name = at }) && once
+		})
 	})
 	if s.failed {
 		return span{}, nil
 	}
-	return name, texts
+	return name, found
 }
 
 // scanner reads JSON to find the place of a string.
@@ -187,7 +192,7 @@ func (s *scanner) list() bool {
 
 // inProtobuf is [inJSON] for protobuf. Field 2 of the envelope is the object, its field 1 the metadata, and field 1 of
 // that the name. The strings are the values of a map, whose field has a number.
-func inProtobuf(body []byte, field uint64) (name span, texts []span) {
+func inProtobuf(body []byte, of texts) (name span, found []span) {
 	const magic = "k8s\x00"
 	if !bytes.HasPrefix(body, []byte(magic)) {
 		return span{}, nil
@@ -201,16 +206,20 @@ func inProtobuf(body []byte, field uint64) (name span, texts []span) {
 		return span{}, nil
 	}
 	name, _ = one(body, metadata, 1)
-	if field == 0 {
+	if of.number == 0 {
 		return name, nil
 	}
-	entries, _ := numbered(body, object, field)
+	in := object
+	if of.inMetadata {
+		in = metadata
+	}
+	entries, _ := numbered(body, in, of.number)
 	for _, e := range entries {
 		if text, ok := one(body, e, 2); ok {
-			texts = append(texts, text)
+			found = append(found, text)
 		}
 	}
-	return name, texts
+	return name, found
 }
 
 // one returns the place of the field with a number, which must occur once and have a length.

@@ -11,25 +11,29 @@ import (
 
 // opaque has, for some kinds, a field with strings that the API server stores unchanged. When an object is created it
 // neither reads them nor compares them with anything. The field is a map, in JSON and in protobuf.
-var opaque = map[string]struct {
-	field  string
-	number uint64
-}{
-	"/configmaps": {"data", 2},
+var opaque = map[string]texts{
+	"/configmaps": {"data", 2, false},
+	"batch/jobs":  {"annotations", 12, true}, // as those who schedule Jobs write the time there
+}
+
+// texts is a field of an object, or of its metadata.
+type texts struct {
+	field      string
+	number     uint64
+	inMetadata bool
 }
 
 // placesIn returns the places of the values in a body, in order: the name of the object, and opaque texts. A body that
 // is neither JSON nor protobuf has none.
 func placesIn(req *rules.Request, kind string) (out []place) {
-	texts := opaque[kind]
 	var name span
 	var spans []span
 	mediaType, _, _ := strings.Cut(req.ContentType, ";")
 	switch mediaType {
 	case "", "application/json":
-		name, spans = inJSON(req.Body, texts.field)
+		name, spans = inJSON(req.Body, opaque[kind])
 	case "application/vnd.kubernetes.protobuf":
-		name, spans = inProtobuf(req.Body, texts.number)
+		name, spans = inProtobuf(req.Body, opaque[kind])
 	}
 	for _, at := range spans {
 		if n := len(out); n < maxTexts && isPlain(at.of(req.Body)) {

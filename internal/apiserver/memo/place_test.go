@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,6 +84,31 @@ func TestTextsAreValues(t *testing.T) {
 					t.Errorf("%s, protobuf %v: rules were asked %d times about %v", what, protobuf, n, d)
 				}
 			}
+		}
+	}
+}
+
+// Annotations of Jobs are texts, too, and nothing else of them.
+func TestAnnotationsOfJobsAreTexts(t *testing.T) {
+	j := &batchv1.Job{TypeMeta: metav1.TypeMeta{Kind: "Job", APIVersion: "batch/v1"}, ObjectMeta: metav1.ObjectMeta{Name: "q", Labels: map[string]string{"l": "v"}, Annotations: map[string]string{"at": "2026-11-25T12:00:00Z"}}}
+	text, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := j.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: j.Kind, APIVersion: j.APIVersion}, Raw: raw}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for contentType, body := range map[string][]byte{"application/json": text, "application/vnd.kubernetes.protobuf": append([]byte("k8s\x00"), packed...)} {
+		req := question("q", 100, noon)
+		req.URL, req.Body, req.ContentType = "/apis/batch/v1/namespaces/ns/jobs", body, contentType
+		f, ok := New(0).form(req)
+		if !ok || f.values[valueText] != "2026-11-25T12:00:00Z" || f.values[valueText+1] != "" {
+			t.Errorf("%s: %q", contentType, f.values)
 		}
 	}
 }

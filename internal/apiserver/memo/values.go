@@ -237,12 +237,20 @@ func shape(text string) string {
 }
 
 // marked returns an object in which uid, version, creation time, and the times of managed fields and conditions are
-// changed. It relies on the order of stored JSON: the metadata comes before the spec, and the status is last.
+// changed. It relies on the order of stored JSON: the metadata comes first, its managed fields are last in it, and the
+// status is last. A label may have the name of any of these fields; so the rest of the metadata is left alone.
 func marked(text []byte, change, changeTime func(string) string) []byte {
 	out := bytes.Clone(text)
-	spec, status := len(out), max(0, bytes.LastIndex(out, []byte(`"status":{`)))
-	if at := bytes.Index(out, []byte(`"spec":`)); at >= 0 {
-		spec = at
+	index := func(in []byte, field string) int { // its end, if it is not there
+		if at := bytes.Index(in, []byte(field)); at >= 0 {
+			return at
+		}
+		return len(in)
+	}
+	metadata := out[:min(index(out, `"spec":`), index(out, `"webhooks":`))]
+	status := out[len(out):]
+	if at := bytes.LastIndex(out, []byte(`"status":{`)); at >= 0 {
+		status = out[at:]
 	}
 	one := func(in []byte, field string) int {
 		begin := bytes.Index(in, []byte(field))
@@ -262,12 +270,12 @@ func marked(text []byte, change, changeTime func(string) string) []byte {
 		return end
 	}
 	for _, field := range []string{`"uid":"`, `"resourceVersion":"`, `"creationTimestamp":"`} {
-		one(out[:spec], field)
+		one(metadata, field)
 	}
-	for part := out[:spec]; len(part) > 0; {
+	for part := metadata[index(metadata, `"managedFields":[`):]; len(part) > 0; {
 		part = part[one(part, `"time":"`):]
 	}
-	for part := out[status:]; len(part) > 0; {
+	for part := status; len(part) > 0; {
 		part = part[one(part, `"lastTransitionTime":"`):]
 	}
 	return out

@@ -312,6 +312,14 @@ func writeUntil(w http.ResponseWriter, body []byte, n int) {
 
 // event sends an event, as the faults of the stream allow. It reports false if the watch is over.
 func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view core.View, e core.Event) bool {
+	if f.faults == nil {
+		object, err := s.encode(ctx, watch, view, e)
+		if err != nil {
+			s.opts.Log.Warn("A watch ends", "err", err)
+			return false
+		}
+		return f.send(e.Type, object) == nil && e.Type != core.Failure
+	}
 	next := faults.Frame{Times: 1}
 	if e.Type != core.Failure {
 		next = f.faults.Next(e.Type == core.Bookmark)
@@ -321,14 +329,11 @@ func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view c
 	}
 	if next.Times > 0 {
 		object, err := s.encode(ctx, watch, view, e)
-		var text []byte
-		if err == nil {
-			text, err = f.frame(e.Type, object)
-		}
 		if err != nil {
 			s.opts.Log.Warn("A watch ends", "err", err)
 			return false
 		}
+		text := f.frame(e.Type, object)
 		if next.Cut {
 			writeUntil(f.w, text, len(text)/2)
 		}

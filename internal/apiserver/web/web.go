@@ -6,21 +6,16 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/faults"
@@ -259,6 +254,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if plan.CutAt >= 0 {
 		writeUntil(w, answer.Body, plan.CutAt)
 	}
+	if shares, ok := w.(Sharer); ok && len(plan.Rewrite) == 0 { // a rule may do with its bytes what it likes
+		_, _ = shares.WriteShared(answer.Body)
+		return
+	}
 	_, _ = w.Write(answer.Body) // a client that has gone needs no answer
 }
 
@@ -292,7 +291,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 	defer end.Stop()
 	bookmark := time.NewTicker(s.opts.Bookmarks)
 	defer bookmark.Stop()
-	f := &frames{w: w, flush: http.NewResponseController(w), protobuf: watch.Protobuf(), faults: broken}
+	f := newFrames(w, watch.Protobuf(), broken)
 	f.start()
 	if view, _, _ := s.now(); !s.then(r.Context(), f, watch, view) {
 		return
@@ -332,42 +331,4 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, watch *core.Watc
 			return
 		}
 	}
-}
-
-// frames writes the frames of a watch.
-type frames struct {
-	w        http.ResponseWriter
-	flush    *http.ResponseController
-	protobuf bool
-	faults   *faults.Stream // nil if nothing goes wrong
-	held     []byte         // frames to send after the next one
-}
-
-// start writes the header. Errors show when the first frame is written.
-func (f *frames) start() {
-	contentType := "application/json"
-	if f.protobuf {
-		contentType = "application/vnd.kubernetes.protobuf;stream=watch"
-	}
-	f.w.Header().Set("Content-Type", contentType)
-	f.w.WriteHeader(http.StatusOK)
-}
-
-// frame returns the frame of an event.
-func (f *frames) frame(kind string, object []byte) ([]byte, error) {
-	if !f.protobuf {
-		return slices.Concat([]byte(`{"type":"`+kind+`","object":`), bytes.TrimSpace(object), []byte("}\n")), nil
-	}
-	e := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
-	text, err := e.Marshal()
-	return []byte(f.raw(string(text))), err
-}
-
-// raw returns a frame with any text in it.
-func (f *frames) raw(text string) string {
-	if !f.protobuf {
-		return text + "\n"
-	}
-	n := len(text)
-	return string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + text
 }

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/http"
+	"slices"
+
+	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/faults"
+)
+
+// Sharer is a [http.ResponseWriter] of the same process.
+type Sharer interface {
+	// WriteShared is Write for bytes that nobody changes afterwards: they need not be copied.
+	WriteShared([]byte) (int, error)
+}
+
+// frames writes the frames of a watch.
+type frames struct {
+	w        http.ResponseWriter
+	shares   Sharer // nil if w is none
+	flush    *http.ResponseController
+	protobuf bool
+	faults   *faults.Stream // nil if nothing goes wrong
+	held     []byte         // frames to send after the next one
+}
+
+func newFrames(w http.ResponseWriter, protobuf bool, broken *faults.Stream) *frames {
+	shares, _ := w.(Sharer)
+	return &frames{w: w, shares: shares, flush: http.NewResponseController(w), protobuf: protobuf, faults: broken}
+}
+
+// start writes the header. Errors show when the first frame is written.
+func (f *frames) start() {
+	contentType := "application/json"
+	if f.protobuf {
+		contentType = "application/vnd.kubernetes.protobuf;stream=watch"
+	}
+	f.w.Header().Set("Content-Type", contentType)
+	f.w.WriteHeader(http.StatusOK)
+}
+
+// send sends the frame of an event. The object must not change afterwards: all watches of a process share it.
+func (f *frames) send(kind string, object []byte) error {
+	parts := f.parts(kind, object)
+	if f.shares == nil {
+		_, err := f.w.Write(slices.Concat(parts[:]...))
+		return err
+	}
+	for _, part := range parts {
+		if _, err := f.shares.WriteShared(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frame returns the frame of an event.
+func (f *frames) frame(kind string, object []byte) []byte {
+	parts := f.parts(kind, object)
+	return slices.Concat(parts[:]...)
+}
+
+// parts returns what comes before the object in the frame of an event, the object, and what comes after it.
+func (f *frames) parts(kind string, object []byte) [3][]byte {
+	if f.protobuf {
+		return [3][]byte{protobufHead(kind, len(object)), object, nil}
+	}
+	return [3][]byte{jsonHeads[kind], bytes.TrimSpace(object), jsonEnd}
+}
+
+var jsonEnd = []byte("}\n")
+
+// jsonHeads has what comes before an object, by the type of the event.
+var jsonHeads = func() map[string][]byte {
+	out := map[string][]byte{}
+	for _, kind := range []string{core.Added, core.Modified, core.Deleted, core.Bookmark, core.Failure} {
+		out[kind] = []byte(`{"type":"` + kind + `","object":`)
+	}
+	return out
+}()
+
+// protobufHead returns what comes before an object of a size: the length of the frame, and a WatchEvent whose last field
+// is the object.
+func protobufHead(kind string, size int) []byte {
+	raw := binary.AppendUvarint([]byte{1<<3 | 2}, uint64(size))
+	text := append(binary.AppendUvarint([]byte{1<<3 | 2}, uint64(len(kind))), kind...)
+	text = binary.AppendUvarint(append(text, 2<<3|2), uint64(len(raw)+size))
+	text = append(text, raw...)
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(text)), uint32(len(text)+size)), text...)
+}
+
+// raw returns a frame with any text in it.
+func (f *frames) raw(text string) string {
+	if !f.protobuf {
+		return text + "\n"
+	}
+	return string(binary.BigEndian.AppendUint32(nil, uint32(len(text)))) + text
+}
