@@ -69,7 +69,7 @@ servers:
 # silences and time limits of whole programs, and internal/lint reads the tree. What both run has tests of its own here,
 # and examples/podscaler and internal/guide run whole programs.
 NOT386 := /internal/(faults|lint)$$
-COMPARED := ^(TestConformance|TestAccessConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike)$$
+COMPARED := ^(TestConformance|TestAccessConformance|TestShardConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike)$$
 platforms: controlplane rules
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
 	GOWORK=off GOARCH=386 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m -skip '$(COMPARED)' $$(GOWORK=off $(GO) list ./... | grep -vE '$(NOT386)')

@@ -24,17 +24,17 @@ const (
 
 // apiServer is a kube-apiserver that serves ln. It sets up what the
 // components share: feature gates and logging.
-func apiServer(f *files, ln net.Listener, bare bool) component {
+func apiServer(f *files, ln net.Listener, o options) component {
 	return func(ctx context.Context) error {
 		noAdmission := "TaintNodesByCondition" // its taint would wait for a controller that does not run here
-		if bare {
+		if o.bare {
 			noAdmission = "ServiceAccount" // nobody makes the accounts
 		}
 		if err := streamLists(); err != nil {
 			return err
 		}
 		s := apioptions.NewServerRunOptions()
-		err := parse(s.Flags(), []string{
+		args := []string{
 			"--advertise-address=127.0.0.1",
 			"--external-hostname=127.0.0.1",
 			"--tls-cert-file=" + f.serverCert,
@@ -51,8 +51,11 @@ func apiServer(f *files, ln net.Listener, bare bool) component {
 			"--disable-admission-plugins=" + noAdmission,
 			"--delete-collection-workers=8",
 			"--shutdown-delay-duration=0",
-		})
-		if err != nil {
+		}
+		if o.featureGates != "" {
+			args = append(args, "--feature-gates="+o.featureGates)
+		}
+		if err := parse(s.Flags(), args); err != nil {
 			return err
 		}
 		s.SecureServing.Listener = ln

@@ -137,7 +137,7 @@ func startRest(ctx context.Context, g *group, files *files, ln net.Listener, con
 	if err != nil {
 		return err
 	}
-	g.start("kube-apiserver", apiServer(files, ln, o.bare))
+	g.start("kube-apiserver", apiServer(files, ln, o))
 	if err := awaitReadyz(ctx, client); err != nil || o.bare {
 		return err
 	}

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/all"
+	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 )
@@ -26,6 +30,7 @@ type apiserverFlags struct {
 	buildOnly     bool
 	controllers   []string
 	tls, rbac     bool
+	featureGates  map[string]string
 }
 
 func newAPIServer() *cobra.Command {
@@ -41,6 +46,9 @@ It listens on the loopback address. By default it speaks plain HTTP, and everybo
 on this machine is an administrator. With --tls it speaks HTTPS to users with a
 certificate or a token. With --rbac these users may also do only what roles allow.
 The kubeconfig of --kubeconfig-out is always that of an administrator.
+
+--feature-gates ShardedListAndWatch=true makes lists, watches and deletions of
+collections observe the parameter shardSelector, as the alpha gate of Kubernetes.
 
 The state is gone when the server stops, unless --state names a file for it. That
 is YAML, which can be read and edited. The server starts from the file, and saves
@@ -80,8 +88,9 @@ a program that is built already.`,
 			if unknown != nil {
 				unknown = fmt.Errorf("--controllers: %w", unknown)
 			}
+			_, closed := f.gates()
 			_, unusable := stateFile(f.state).check()
-			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, unusable)
+			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, closed, unusable)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -97,7 +106,24 @@ a program that is built already.`,
 	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` separated by commas; * is all, -NAME leaves one out")
 	fs.BoolVar(&f.tls, "tls", false, "serve HTTPS and HTTP/2, to clients with a certificate or a token")
 	fs.BoolVar(&f.rbac, "rbac", false, "let users do only what their roles allow, as a real server does; implies --tls")
+	fs.StringToStringVar(&f.featureGates, "feature-gates", nil, "turn on features of Kubernetes by `NAME=true`: ShardedListAndWatch")
 	return cmd
+}
+
+// gates returns the feature gates of the flag.
+func (f *apiserverFlags) gates() (map[string]bool, error) {
+	gates := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(f.featureGates)) {
+		on, err := strconv.ParseBool(f.featureGates[name])
+		if err != nil {
+			return nil, fmt.Errorf("--feature-gates: %s=%s: the value must be true or false", name, f.featureGates[name])
+		}
+		gates[name] = on
+	}
+	if _, err := core.ParseGates(gates); err != nil {
+		return nil, fmt.Errorf("--feature-gates: %w", err)
+	}
+	return gates, nil
 }
 
 // run runs the server until ctx ends.
@@ -123,7 +149,11 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	} else if exists {
 		begin = f.state
 	}
-	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, TLS: f.tls, RBAC: f.rbac, Progress: errOut})
+	gates, err := f.gates()
+	if err != nil {
+		return err
+	}
+	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, TLS: f.tls, RBAC: f.rbac, FeatureGates: gates, Progress: errOut})
 	if err != nil {
 		return unlessAsked(ctx, err)
 	}

@@ -63,6 +63,9 @@ const (
 
 // newAPI installs the handlers of all resources.
 func newAPI() (*api, error) {
+	if err := understandShards(); err != nil {
+		return nil, err
+	}
 	capabilities.Setup(true, 0) // privileged containers are allowed, as by --allow-privileged of the control plane
 	a := &api{
 		container: newContainer(),

@@ -59,6 +59,7 @@ func (s *callStorage) GetList(ctx context.Context, key string, opts storage.List
 	if v.IsNil() {
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	}
+	opts.Predicate.SetShardInfoOnList(list)
 	return s.UpdateList(list, max(c.req.Version, 1), result.Continue, result.Remaining)
 }
 
@@ -103,5 +104,6 @@ func (s *callStorage) listFor(ctx context.Context, key string, opts storage.List
 	if p := opts.Predicate.Field; p != nil {
 		l.Fields = p.String()
 	}
+	l.Shards, l.ShardSelector = shardsOf(opts.Predicate.ShardSelector)
 	return l
 }

@@ -98,6 +98,10 @@ type Options struct {
 	// "events", without which the others write no Events. nil means none. DIFFERENCES.md says how they differ from the
 	// real ones.
 	Controllers []string
+	// FeatureGates turns on features of Kubernetes, as the flag --feature-gates of kube-apiserver does. The server has
+	// one gate, which is off by default: with "ShardedListAndWatch", lists, watches and deletions of collections observe
+	// the parameter shardSelector.
+	FeatureGates map[string]bool
 	// DialWebhook connects to webhooks of admission and conversion. The address is that of the URL, or of an endpoint of
 	// the Service. nil means the network. Inside a bubble of testing/synctest it must return a pipe.
 	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
@@ -157,6 +161,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: Options.Controllers: %w", err)
 	}
+	gates, err := core.ParseGates(o.FeatureGates)
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: Options.FeatureGates: %w", err)
+	}
 	definitions, err := o.files()
 	if err != nil {
 		return nil, err
@@ -179,7 +187,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Controllers: len(chosen) > 0}
+	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
 	state := core.New(options)
 	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err

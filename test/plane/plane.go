@@ -34,9 +34,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +65,9 @@ type Options struct {
 	// Bare runs etcd and the API server alone, without admission of service accounts, as envtest does.
 	// Pods are not scheduled, owned objects are not deleted, and namespaces stay when they are deleted.
 	Bare bool
+
+	// FeatureGates turns features of the API server on and off, as its flag --feature-gates does.
+	FeatureGates map[string]bool
 
 	// Binary is the control plane program. "" means the program in the environment variable
 	// FLYBALL_CONTROLPLANE, or else the result of [Build], which reads FLYBALL_KUBERNETES.
@@ -131,6 +137,13 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	p.args = []string{"--follow-stdin", fmt.Sprintf("--nodes=%d", nodes)}
 	if opts.Bare {
 		p.args = append(p.args, "--bare")
+	}
+	if len(opts.FeatureGates) > 0 {
+		var gates []string
+		for _, name := range slices.Sorted(maps.Keys(opts.FeatureGates)) {
+			gates = append(gates, fmt.Sprintf("%s=%t", name, opts.FeatureGates[name]))
+		}
+		p.args = append(p.args, "--feature-gates="+strings.Join(gates, ","))
 	}
 	if opts.DataDir == "" {
 		p.temporary = true

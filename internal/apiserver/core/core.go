@@ -44,6 +44,8 @@ type Options struct {
 	History time.Duration
 	// RBAC lets users do only what roles allow. Without it, every authenticated user may do everything.
 	RBAC bool
+	// Gates are the feature gates of the server.
+	Gates Gates
 	// Nobody is the user of a request without credentials. The zero value means that such requests are refused.
 	Nobody User
 }
@@ -120,7 +122,7 @@ func New(o Options) *State {
 }
 
 func newView(o Options) View {
-	return View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1, seed: o.Seed, rbac: o.RBAC, nobody: o.Nobody, memory: &memory{}, forms: &forms{}}
+	return View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1, seed: o.Seed, rbac: o.RBAC, gates: o.Gates, nobody: o.Nobody, memory: &memory{}, forms: &forms{}}
 }
 
 // Version returns the version of the last write.
@@ -138,6 +140,7 @@ type View struct {
 
 	seed   string
 	rbac   bool
+	gates  Gates
 	nobody User
 	roles  uint64 // the version of the last change of roles and bindings
 	memory *memory
@@ -351,7 +354,7 @@ func (v View) get(key string) *Object {
 // call returns the question to rules about a request, with the objects that are known to be needed.
 func (v View) call(now time.Time, req Request, t target) *rules.Request {
 	call := &rules.Request{
-		Method: req.Method, URL: req.URL, ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
+		Method: req.Method, URL: v.gates.open(req.URL), ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
 		UserUID: req.UserUID, Extra: req.Extra, RBAC: v.rbac, Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
 	}
 	req.Pending.resume(call)

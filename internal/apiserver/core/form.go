@@ -228,6 +228,9 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 	if err != nil {
 		return nil, err
 	}
+	if l.ShardSelector != "" {
+		meta = appendField(meta, 5, appendField(nil, 1, []byte(l.ShardSelector)))
+	}
 	size := sizeOfField(meta)
 	for _, raw := range raws {
 		size += sizeOfField(raw)

@@ -45,7 +45,7 @@ func (m *matcher) learn(v View, x lens, objects func() []*Object) error {
 	var asked []*Object
 	m.seen = map[*Object]*Object{}
 	for _, o := range objects() {
-		if _, known := m.seen[o]; !known && (several || o.Version < d.Version) && m.labels.Matches(o.labels) {
+		if _, known := m.seen[o]; !known && (several || o.Version < d.Version) && m.labels.Matches(o.labels) && m.shards.have(o) {
 			asked, m.seen[o] = append(asked, o), nil
 			call.Collection.Items = append(call.Collection.Items, o.JSON)
 		}

@@ -135,7 +135,8 @@ func (p page) json(l *rules.List) []byte {
 		ResourceVersion    string  `json:"resourceVersion"`
 		Continue           *string `json:"continue,omitempty"`
 		RemainingItemCount *int64  `json:"remainingItemCount,omitempty"`
-	}{strconv.FormatUint(p.version, 10), nil, p.remaining}
+		ShardInfo          any     `json:"shardInfo,omitempty"`
+	}{strconv.FormatUint(p.version, 10), nil, p.remaining, shardInfo(l)}
 	if p.next != "" || l.Whole { // lists of custom resources always have the member
 		meta.Continue = &p.next
 	}
@@ -264,29 +265,33 @@ func (v View) page(l *rules.List, through lens) (page, error) {
 		return page{}, err
 	}
 	p := page{version: v.version}
-	var more int64
+	visited, last := 0, 0 // last is that of the last object that was selected
 	v.objects.Ascend(start, func(key string, o *Object) bool {
 		switch {
 		case l.Single && key != l.Prefix, !strings.HasPrefix(key, l.Prefix):
 			return false
 		case limit > 0 && len(p.objects) == limit:
-			more++ // the real server also counts objects that do not match
+			visited++ // the real server also counts objects that do not match
 			return match.all
-		case !match.object(o):
-			return true
 		}
-		p.objects = append(p.objects, o)
+		if visited++; match.object(o) {
+			p.objects, last = append(p.objects, o), visited
+		}
 		return true
 	})
-	if more > 0 {
-		last := p.objects[len(p.objects)-1].Key
-		next := last[len(l.Prefix):] + "\x00"
+	if visited > last && limit > 0 && len(p.objects) == limit {
+		key := p.objects[len(p.objects)-1].Key
+		next := key[len(l.Prefix):] + "\x00"
 		if cached {
 			next = "/" + next
 		}
 		p.next = token{tokenVersion, int64(v.version), next}.String()
 		if match.all {
-			p.remaining = &more
+			remaining := int64(visited - limit)
+			if !cached {
+				remaining -= int64(fetched(limit, last))
+			}
+			p.remaining = &remaining
 		}
 	}
 	return p, nil
@@ -309,11 +314,12 @@ func (v View) at(version uint64) View {
 	return v
 }
 
-// matcher matches objects by a label selector and a field selector.
+// matcher matches objects by a label selector, a field selector and a shard selector.
 type matcher struct {
 	labels labels.Selector
 	fields fields.Selector
-	all    bool
+	shards shards
+	all    bool // there are no labels and fields to match
 	// seen are objects with the fields that a lens shows.
 	seen map[*Object]*Object
 }
@@ -325,6 +331,7 @@ func newMatcher(l *rules.List) (m matcher, err error) {
 	if m.fields, err = fields.ParseSelector(l.Fields); err != nil {
 		return m, badRequest(err.Error())
 	}
+	m.shards = l.Shards
 	m.all = m.labels.Empty() && m.fields.Empty()
 	return m, nil
 }
@@ -333,5 +340,5 @@ func (m matcher) object(o *Object) bool {
 	if seen := m.seen[o]; seen != nil {
 		o = seen
 	}
-	return m.all || o != nil && m.labels.Matches(o.labels) && m.fields.Matches(selected{o})
+	return m.shards.have(o) && (m.all || m.labels.Matches(o.labels) && m.fields.Matches(selected{o}))
 }

@@ -65,6 +65,9 @@ func (v View) watch(now time.Time, req Request, t target, l *rules.List) Answer 
 	if err != nil {
 		return failed(req, err)
 	}
+	if m.all && strings.HasPrefix(l.Prefix, eventKeys) {
+		m.shards = nil // the real server forgets them, since it does not cache Events
+	}
 	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: pretty.ReplaceAllString(req.Accept, ""), include: include(req.URL), list: l, match: m, after: v.version, history: v.memory}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
@@ -77,7 +80,7 @@ func (v View) watch(now time.Time, req Request, t target, l *rules.List) Answer 
 	case streams && asked > v.version:
 		return tooLarge(asked, v.version).answer(req)
 	case streams, asked == 0 && l.Initial == nil:
-		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields}, lens{t, now, req.Pending})
+		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields, Shards: m.shards}, lens{t, now, req.Pending})
 		if err != nil {
 			return failed(req, err)
 		}

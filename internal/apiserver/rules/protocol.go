@@ -161,11 +161,15 @@ type List struct {
 	// Namespaced says that objects of the kind are in namespaces.
 	Namespaced bool
 
-	Prefix    string // of the keys, or the key itself
-	Single    bool   // Prefix is a key
-	Watch     bool
-	Labels    string
-	Fields    string
+	Prefix string // of the keys, or the key itself
+	Single bool   // Prefix is a key
+	Watch  bool
+	Labels string
+	Fields string
+	// Shards has the ranges of the shard selector; nil if there is none. ShardSelector is its text.
+	Shards        []Shard
+	ShardSelector string
+
 	Limit     int64
 	Continue  string
 	Version   string
@@ -173,6 +177,13 @@ type List struct {
 	Bookmarks bool
 	// Initial is the option sendInitialEvents.
 	Initial *bool
+}
+
+// Shard is a range of hashes. An object is in it if the FNV-1a hash of one of its fields is.
+type Shard struct {
+	// Field is "uid" or "namespace". All ranges of a selector have the same field.
+	Field       string
+	First, Last uint64
 }
 
 // WriteFrame writes one message with the number of its request, by one call of Write. message is a pointer to a
