@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // A few hundred objects of 1.5 MB arrive at full speed. They take little more memory than their
@@ -49,6 +50,7 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 	must(t, err)
 	kind, err := cache.Open[corev1.ConfigMap](t.Context(), f)
 	must(t, err)
+	atRest(t)
 	_, before := measure()
 	peak := heaptest.WatchPeak()
 	_, cancel := runCache(t, f)
@@ -74,6 +76,14 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 	cancel()
 }
 
+// atRest returns when the API server in memory has nothing left to do: what earlier tests have left is being deleted.
+func atRest(t *testing.T) {
+	t.Helper()
+	if s := servertest.Shared(t); s.Memory != nil {
+		must(t, s.Memory.Settle(t.Context()))
+	}
+}
+
 // runCache runs a cache until the test ends, or the function is called.
 func runCache(t *testing.T, f *cache.Cache) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -95,6 +105,7 @@ func noise(n int) string {
 func TestFault07LargeObjects(t *testing.T) {
 	const size = 1_000_000
 	count := pick(300, 20)
+	atRest(t)
 	r := start(t, planetest.Shared(t), setup{})
 	var big []*corev1.ConfigMap
 	for round := range 2 {
