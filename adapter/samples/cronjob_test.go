@@ -74,7 +74,8 @@ func TestCronJob(t *testing.T) {
 		})
 		await(s, c.Name, "the end of the Job", func(c *cronjob.CronJob) bool { return len(c.Status.Active) == 0 })
 
-		// Of what is finished, one stays: the newest.
+		// Of what is finished, one stays: the newest, by the second of its start.
+		<-time.After(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 		extra := plan.Job(c, due.Add(time.Hour))
 		extra.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, cronjob.GroupVersion.WithKind("CronJob"))}
 		extra = create(s, extra)
