@@ -34,7 +34,7 @@ func (c Credentials) None() bool {
 }
 
 // Nobody returns a view of a state that has nothing but who makes a request without credentials.
-func (s *State) Nobody() View { return View{nobody: s.nobody} }
+func (s *State) Nobody() View { return View{settings: settings{nobody: s.nobody}} }
 
 // The groups of users who are known, and of those who are not.
 const (

@@ -14,24 +14,29 @@ const maxLog = 1 << 17
 
 // View is one version of a state. It never changes, and is safe for concurrent use.
 type View struct {
-	rules   Rules
-	forms   *forms
+	settings
 	objects *btree.Map[string, *Object]
 	version uint64
 	log     []Change
 	// compacted is the newest version whose change is no longer in the log.
 	compacted uint64
 
-	seed   string
-	rbac   bool
-	gates  Gates
-	nobody User
 	roles  uint64 // the version of the last change of roles and bindings
 	memory *memory
 }
 
+// settings are the same in all versions of a state, and stay when it is restored.
+type settings struct {
+	rules  Rules
+	forms  *forms
+	seed   string
+	rbac   bool
+	gates  Gates
+	nobody User
+}
+
 func newView(o Options) View {
-	return View{rules: o.Rules, objects: &btree.Map[string, *Object]{}, version: 1, seed: o.Seed, rbac: o.RBAC, gates: o.Gates, nobody: o.Nobody, memory: &memory{}, forms: &forms{}}
+	return View{settings: settings{rules: o.Rules, forms: &forms{}, seed: o.Seed, rbac: o.RBAC, gates: o.Gates, nobody: o.Nobody}, objects: &btree.Map[string, *Object]{}, version: 1, memory: &memory{}}
 }
 
 // Version returns the version of the last write.
@@ -58,9 +63,9 @@ func (s *State) Snapshot() *Snapshot { return &Snapshot{view: s.Now(), made: map
 // Restore returns to a snapshot, which may be that of another state; the options stay. Watches that were started before
 // are void: the caller ends them, see [Watch.Void].
 func (s *State) Restore(snap *Snapshot) {
-	own := s.View
+	own := s.settings
 	s.View, s.made = snap.view, maps.Clone(snap.made)
-	s.rules, s.forms, s.seed, s.rbac, s.nobody = own.rules, own.forms, own.seed, own.rbac, own.nobody
+	s.settings = own
 	s.objects = fork(snap.view.objects)
 	s.memory = &memory{} // versions have another meaning
 }
