@@ -9,6 +9,7 @@ require (
 
 require (
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/stretchr/testify v1.11.1 // indirect
