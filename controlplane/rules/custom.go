@@ -45,14 +45,22 @@ type customResources struct {
 	models func() (map[string]*spec.Schema, error) // schemas of metadata
 
 	mu       sync.Mutex
-	read     *kept[[32]byte, *definition] // by the text
-	handlers *kept[[32]byte, http.Handler]
-	listed   *kept[[32]byte, *documents] // by the texts of all definitions
+	read     *kept[[32]byte, *readDefinition] // by the text
+	handlers *kept[[32]byte, http.Handler]    // by the sum of the definition
+	listed   *kept[[32]byte, *documents]      // by the sums of all definitions
+}
+
+// readDefinition is a definition that was decoded. Callers share it and must not change it.
+type readDefinition struct {
+	*definition
+	// sum is that of what the handler and the documents depend on. It encodes the schemas, and does so once: for a
+	// large definition that takes longer than most requests.
+	sum func() ([32]byte, error)
 }
 
 func newCustomResources(t *table, admit admissionChain, models func() (map[string]*spec.Schema, error)) *customResources {
 	return &customResources{table: t, admit: admit, models: models,
-		read: newKept[[32]byte, *definition](maxRead, nil), handlers: newKept[[32]byte, http.Handler](maxHandlers, nil), listed: newKept[[32]byte, *documents](maxListed, nil)}
+		read: newKept[[32]byte, *readDefinition](maxRead, nil), handlers: newKept[[32]byte, http.Handler](maxHandlers, nil), listed: newKept[[32]byte, *documents](maxListed, nil)}
 }
 
 // These bound what is kept, for all servers together. A handler of a definition of 10 kB takes 1.6 MB.
@@ -64,27 +72,50 @@ const (
 
 // definition decodes a definition. Callers share the result and must not change it.
 func (c *customResources) definition(text []byte) (*definition, error) {
-	sum := sha256.Sum256(text)
+	d, err := c.decode(text)
+	if err != nil {
+		return nil, err
+	}
+	return d.definition, nil
+}
+
+func (c *customResources) decode(text []byte) (*readDefinition, error) {
+	key := sha256.Sum256(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d, ok := c.read.get(sum); ok {
+	if d, ok := c.read.get(key); ok {
 		return d, nil
 	}
 	d := &definition{}
 	if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, d); err != nil {
 		return nil, err
 	}
-	c.read.put(sum, d)
-	return d, nil
+	out := &readDefinition{definition: d, sum: sync.OnceValues(func() ([32]byte, error) {
+		text, err := json.Marshal(served(d))
+		return sha256.Sum256(text), err
+	})}
+	c.read.put(key, out)
+	return out, nil
+}
+
+// served returns those fields of a definition on which its handler depends. Without times of conditions the handler
+// never waits for other servers to learn of the definition.
+func served(d *definition) *definition {
+	own := &definition{ObjectMeta: metav1.ObjectMeta{Name: d.Name, UID: "definition"}, Spec: d.Spec}
+	own.Status.AcceptedNames = d.Status.AcceptedNames
+	for _, condition := range d.Status.Conditions {
+		own.Status.Conditions = append(own.Status.Conditions, apiextensions.CustomResourceDefinitionCondition{Type: condition.Type, Status: condition.Status})
+	}
+	return own
 }
 
 // of returns the definition of the resource of a request; nil if there is none.
-func (c *customResources) of(call *call, info *request.RequestInfo) (*definition, error) {
+func (c *customResources) of(call *call, info *request.RequestInfo) (*readDefinition, error) {
 	text := call.get(crdKeys + info.Resource + "." + info.APIGroup)
 	if text == nil {
 		return nil, nil
 	}
-	return c.definition(text)
+	return c.decode(text)
 }
 
 // all returns the definitions of a call, sorted by name.
@@ -101,19 +132,11 @@ func (c *customResources) all(call *call) ([]*definition, error) {
 }
 
 // handler returns the handler of a custom resource.
-func (c *customResources) handler(d *definition) (http.Handler, error) {
-	// The handler gets only those fields on which it depends. Without times of conditions it never waits for other
-	// servers to learn of the definition.
-	own := &definition{ObjectMeta: metav1.ObjectMeta{Name: d.Name, UID: "definition"}, Spec: d.Spec}
-	own.Status.AcceptedNames = d.Status.AcceptedNames
-	for _, condition := range d.Status.Conditions {
-		own.Status.Conditions = append(own.Status.Conditions, apiextensions.CustomResourceDefinitionCondition{Type: condition.Type, Status: condition.Status})
-	}
-	text, err := json.Marshal(own)
+func (c *customResources) handler(d *readDefinition) (http.Handler, error) {
+	sum, err := d.sum()
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h, ok := c.handlers.get(sum); ok {
@@ -123,7 +146,7 @@ func (c *customResources) handler(d *definition) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := &converting{}
+	own, one := served(d.definition), &converting{}
 	clients := &hookClients{purpose: converts, lock: &one.lock}
 	if conversion := own.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
 		one.calls = true
@@ -186,16 +209,22 @@ func hasCondition(d *definition, kind apiextensions.CustomResourceDefinitionCond
 
 // documents returns the discovery documents of the built-in groups and of the definitions of a call.
 func (c *customResources) documents(call *call, groups []builtin) (*documents, error) {
-	defined, err := c.all(call)
-	if err != nil {
-		return nil, err
-	}
-	defined = slices.DeleteFunc(slices.Clone(defined), func(d *definition) bool { return !hasCondition(d, apiextensions.Established) })
+	var defined []*definition
 	hash := sha256.New()
-	for _, d := range defined {
-		if err := json.NewEncoder(hash).Encode([]any{d.Name, d.Spec, d.Status.AcceptedNames, hasCondition(d, apiextensions.Terminating)}); err != nil {
+	for _, text := range call.under(crdKeys) {
+		d, err := c.decode(text)
+		if err != nil {
 			return nil, err
 		}
+		if !hasCondition(d.definition, apiextensions.Established) {
+			continue
+		}
+		sum, err := d.sum()
+		if err != nil {
+			return nil, err
+		}
+		hash.Write(sum[:])
+		defined = append(defined, d.definition)
 	}
 	sum := [32]byte(hash.Sum(nil))
 	c.mu.Lock()
