@@ -28,6 +28,7 @@ func behind(t *testing.T, p server, s setup) (*faults.Gateway, *rig) {
 // A watch receives a frame that does not parse. The first time that costs a new watch at the same
 // version. The second time at the same version, it costs a list.
 func TestFault06GarbageFrame(t *testing.T) {
+	parallel(t)
 	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 	garbage := func(w http.ResponseWriter) bool {
 		w.Header().Set("Content-Type", "application/json")
@@ -52,6 +53,7 @@ func TestFault06GarbageFrame(t *testing.T) {
 
 // A continue token expires between two pages, at every page size and every page.
 func TestFault08ContinueExpired(t *testing.T) {
+	parallel(t)
 	const objects = 8 // besides the ConfigMap of every namespace
 	p := servertest.Shared(t)
 	r := start(t, p, setup{keys: objects})
@@ -116,6 +118,7 @@ func TestFault08Compacted(t *testing.T) {
 // The server rejects a version as too new, on every request. That costs one list of the newest
 // state.
 func TestFault09TooLargeForEver(t *testing.T) {
+	parallel(t)
 	for name, message := range map[string]func(*metav1.Status){
 		"by cause": func(s *metav1.Status) {
 			s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
@@ -159,6 +162,7 @@ func TestFault09TooLargeForEver(t *testing.T) {
 
 // The server answers 429 with Retry-After, to the watch and to a list.
 func TestFault10TooManyRequests(t *testing.T) {
+	parallel(t)
 	const pause = 2 * time.Second
 	busy := func(w http.ResponseWriter) bool {
 		faults.Answer(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "later", pause)
@@ -207,6 +211,7 @@ func spaced(t *testing.T, seen []faults.Request, pause time.Duration, n int) {
 
 // The server answers 500 and 503 to every request for a while.
 func TestFault11ServerErrors(t *testing.T) {
+	parallel(t)
 	g, r := behind(t, servertest.Shared(t), setup{})
 	n := 0
 	began := time.Now()
@@ -244,6 +249,7 @@ func TestFault11ServerErrors(t *testing.T) {
 // After a break, an API server that lags behind serves the program. It lists an old state and knows
 // no newer one. No observer may see that state.
 func TestFault13OlderView(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
 	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
@@ -277,6 +283,7 @@ func TestFault13OlderView(t *testing.T) {
 
 // Objects are deleted, or deleted and created again under the same name, while no watch is open.
 func TestFault14DeletesWhileAway(t *testing.T) {
+	parallel(t)
 	for _, tc := range []struct {
 		name   string
 		forget bool // the server has no history to replay
@@ -341,6 +348,7 @@ func (r *rig) deleteAndRemake(deletes, remakes int) (deleted, again int) {
 
 // A streaming list begins and never reports that it is complete.
 func TestFault15StreamingListNeverEnds(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	g := gatewayTo(t, p)
 	g.Break(func(w http.ResponseWriter, req *http.Request) bool {

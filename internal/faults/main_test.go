@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
 		os.Exit(roles[role]())
 	}
+	allowParallel()
 	goleak.VerifyTestMain(closing{apiserver.Wrap(servertest.Wrap(m))})
 }
 

@@ -24,6 +24,7 @@ import (
 // A load balancer answers 404 in place of the API server: for all paths or for one, as a page or as
 // a Status. No deletion is reported, and reads are errors until the kind is back.
 func TestFault35NotFoundByALoadBalancer(t *testing.T) {
+	parallel(t)
 	html := func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusNotFound)
@@ -75,6 +76,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 
 // A version is no longer served; the objects remain in another one.
 func TestFault35VersionRemoved(t *testing.T) {
+	parallel(t)
 	gvk, crd := custom("meteors", "Meteor")
 	v1 := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 	v2 := map[string]any{"name": "v2", "served": true, "storage": false, "schema": v1["schema"]}
