@@ -89,6 +89,7 @@ func TestFault08ContinueExpired(t *testing.T) {
 
 // The same on a server that really has no history: it is compacted and restarted between two pages.
 func TestFault08Compacted(t *testing.T) {
+	parallel(t)
 	p := hurtable(t)
 	r := start(t, p, setup{})
 	g := gatewayTo(t, p)

@@ -30,8 +30,8 @@ func allowParallel() {
 const testLabel = "test"
 
 // parallel runs the rest of a test beside other parallel tests. The goroutines that the test starts from here on have
-// a label, so that they can be counted. Tests that measure the memory of the process, change its environment, or stop
-// the second control plane are not parallel: they run before those that are.
+// a label, so that they can be counted. Tests that measure the memory of the process, or change its environment, are
+// not parallel: they run before those that are.
 func parallel(t *testing.T) {
 	t.Helper()
 	servertest.Shared(t) // its goroutines belong to no test
