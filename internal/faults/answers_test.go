@@ -38,8 +38,7 @@ func TestFault06GarbageFrame(t *testing.T) {
 	for _, tc := range []struct{ frames, relists int }{{1, 0}, {2, 1}} {
 		mangled, relists := r.watch().Restarts["mangled"], r.watch().Relists["garbage"]
 		reported := len(r.reported())
-		g.Break(times(int32(tc.frames), isWatch, garbage))
-		g.Drop()
+		g.Renew(times(int32(tc.frames), isWatch, garbage))
 		r.churn(20)
 		r.await("garbage", func(s reflector.State) bool {
 			return s.Restarts["mangled"] > mangled && s.Relists["garbage"] == relists+tc.relists && s.Phase == reflector.Synced
@@ -171,8 +170,7 @@ func TestFault10TooManyRequests(t *testing.T) {
 	}
 	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 	g.Seen()
-	g.Break(times(2, isWatch, busy))
-	g.Drop()
+	g.Renew(times(2, isWatch, busy))
 	r.churn(40)
 	r.await("refused twice, then served", func(s reflector.State) bool {
 		return s.Restarts["busy"] == 2 && s.Phase == reflector.Synced
@@ -216,7 +214,7 @@ func TestFault11ServerErrors(t *testing.T) {
 	g, r := behind(t, servertest.Shared(t), setup{})
 	n := 0
 	began := time.Now()
-	g.Break(func(w http.ResponseWriter, _ *http.Request) bool {
+	g.Renew(func(w http.ResponseWriter, _ *http.Request) bool {
 		n++
 		code, reason := http.StatusInternalServerError, metav1.StatusReasonInternalError
 		if n%2 == 0 {
@@ -225,7 +223,6 @@ func TestFault11ServerErrors(t *testing.T) {
 		faults.Answer(w, code, reason, "the script says so", 0)
 		return true
 	})
-	g.Drop()
 	r.during(func() {
 		r.await("stale", func(s reflector.State) bool { return s.Phase == reflector.Stale && s.Restarts["failed"] >= 3 })
 	})
@@ -273,8 +270,7 @@ func TestFault13OlderView(t *testing.T) {
 		return true
 	}
 	before := r.watch().Relists["older view"]
-	g.Break(times(1, isWatch, older))
-	g.Drop()
+	g.Renew(times(1, isWatch, older))
 	r.churn(40)
 	r.await("the older event was seen", func(s reflector.State) bool {
 		return s.Relists["older view"] > before && s.Phase == reflector.Synced
@@ -291,13 +287,12 @@ func TestFault14DeletesWhileAway(t *testing.T) {
 	}{{"replayed", false}, {"unseen", true}} {
 		t.Run(tc.name, func(t *testing.T) {
 			g, r := behind(t, servertest.Shared(t), setup{tune: steady})
-			g.Break(func(w http.ResponseWriter, req *http.Request) bool {
+			g.Renew(func(w http.ResponseWriter, req *http.Request) bool {
 				if isWatch(req) {
 					faults.Answer(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "away", 0)
 				}
 				return isWatch(req)
 			})
-			g.Drop()
 			r.await("away", func(s reflector.State) bool { return s.Phase == reflector.Stale })
 			missedBefore, replacedBefore := *r.tally("source"), *r.tally("handler")
 			deleted, again := r.deleteAndRemake(3, 2)

@@ -115,8 +115,7 @@ func badInput(t *testing.T, events []badEvent) {
 		t.Run(tc.name, func(t *testing.T) {
 			reported, shown := r.marks()
 			broken := r.watch().Restarts["broken"]
-			g.Break(times(1, isWatch, func(w http.ResponseWriter) bool { return tc.body(inNamespace{w, r.ns}, r.watch().ResourceVersion) }))
-			g.Drop()
+			g.Renew(times(1, isWatch, func(w http.ResponseWriter) bool { return tc.body(inNamespace{w, r.ns}, r.watch().ResourceVersion) }))
 			r.churn(20)
 			r.await(tc.name, func(s reflector.State) bool {
 				if tc.is == nil {

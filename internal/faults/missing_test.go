@@ -46,8 +46,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 		},
 	} {
 		before := *r.tally("handler")
-		g.Break(fault)
-		g.Drop()
+		g.Renew(fault)
 		r.await("unavailable", func(s reflector.State) bool { return s.Phase == reflector.Unavailable })
 		r.churn(20)
 		r.during(func() {
@@ -67,8 +66,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 		if now := *r.tally("handler"); now.deleted != before.deleted {
 			t.Errorf("%s: %d deletes were told", name, now.deleted-before.deleted)
 		}
-		g.Break(nil)
-		g.Drop()
+		g.Renew(nil)
 		r.await("back", func(s reflector.State) bool { return s.Phase == reflector.Synced })
 		r.nothingLost()
 	}

@@ -55,6 +55,7 @@ type rig struct {
 	problems []informer.Problem
 	shown    []error // errors in the state of the watch
 
+	listed     int // lists until the sync: of pages, if the streaming list came too late
 	goroutines int // at the sync
 	heap       int64
 	began      time.Time
@@ -125,6 +126,7 @@ func start(t *testing.T, p server, s setup) *rig {
 	r.churn(2 * r.keys)
 	r.await("sync", func(s reflector.State) bool { return s.HasSynced })
 	r.seen()
+	r.listed = r.lists()
 	r.goroutines, r.heap = measure(t)
 	return r
 }
@@ -224,6 +226,9 @@ func (r *rig) problem(p informer.Problem) {
 	defer r.mu.Unlock()
 	r.problems = append(r.problems, p)
 }
+
+// lists returns the number of lists since the sync, without streaming lists.
+func (r *rig) lists() int { return r.asked.total()["list configmaps"] - r.listed }
 
 // changed receives each state of a watch.
 func (r *rig) changed(s reflector.State) {
