@@ -28,7 +28,7 @@ type Gateway struct {
 	server *httptest.Server
 
 	mu    sync.Mutex
-	epoch int // counts the calls of Renew
+	epoch int // of connections: Renew ends it
 	fault Fault
 	lose  func(frame []byte) bool
 	seen  []Request
@@ -69,7 +69,10 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 		ErrorLog: log.New(io.Discard, "", 0), // the failures are intended
 	}
 	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fault, open := g.receive(r)
+		g.mu.Lock()
+		g.seen = append(g.seen, Request{At: time.Now(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query()})
+		fault, open := g.fault, r.Context().Value(g) == g.epoch
+		g.mu.Unlock()
 		switch {
 		case !open:
 			panic(http.ErrAbortHandler)
@@ -77,7 +80,11 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	g.server.Config.ConnContext = g.accept
+	g.server.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return context.WithValue(ctx, g, g.epoch)
+	}
 	g.server.Start()
 	return g, nil
 }
@@ -114,26 +121,6 @@ func (g *Gateway) Renew(f Fault) {
 	g.fault = f
 	g.epoch++
 	g.server.CloseClientConnections()
-}
-
-type epochKey struct{}
-
-// accept notes in which epoch a connection was accepted.
-func (g *Gateway) accept(ctx context.Context, _ net.Conn) context.Context {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return context.WithValue(ctx, epochKey{}, g.epoch)
-}
-
-// receive records a request, and returns its fault. It reports whether the connection of the request is still open.
-func (g *Gateway) receive(r *http.Request) (f Fault, open bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if r.Context().Value(epochKey{}) != g.epoch {
-		return nil, false
-	}
-	g.seen = append(g.seen, Request{At: time.Now(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query()})
-	return g.fault, true
 }
 
 // Seen returns the requests since the last call, in order of arrival.
