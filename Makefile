@@ -27,9 +27,9 @@ test: controlplane rules
 	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m work
 
 # Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
-# left out.
+# left out. Some packages mostly wait: four run at a time on two cores.
 test-memory: rules
-	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -timeout 60m work
+	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m work
 
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)

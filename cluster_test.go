@@ -111,6 +111,7 @@ func TestControllerOfTwoClusters(t *testing.T) {
 // A cluster that does not answer stops nothing. Its kind fails a check, which is excused in a program that serves
 // webhooks; the other controllers work.
 func TestUnreachableClusterIsNamed(t *testing.T) {
+	t.Parallel()
 	for _, webhooks := range []bool{false, true} {
 		a, o := newAPI(t), Options{Probes: Endpoint{Addr: "127.0.0.1:0"}}
 		if webhooks {

@@ -107,6 +107,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 
 // A log that blocks delays neither the loss of the lease nor the stop of the manager.
 func TestBlockedLogDelaysNeitherLossNorStop(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		end  func(s *leaseServer, cancel func())
 		lost bool

@@ -176,6 +176,7 @@ func (l lines) Write(p []byte) (int, error) {
 // One kind is forbidden. Its controller names the verb and the resource within seconds, and waits. The other
 // controller runs.
 func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
 	a := newAPI(t)
 	a.put("deployments", testobj.Deployment("web/shop"))
 	a.deny("secrets", true)
@@ -217,6 +218,7 @@ func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
 
 // A kind is opened in the cache that may not be listed. The server answers reads of single objects.
 func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		cache cache.Options
 		list  bool // the server answers a list of all namespaces, too
@@ -322,6 +324,7 @@ func TestDuplicateNamesAreRefused(t *testing.T) {
 
 // Kinds that were opened before Run have synced when runners start, unless their error is known.
 func TestRunnersStartOnAFilledCache(t *testing.T) {
+	t.Parallel()
 	a := newAPI(t)
 	a.put("pods", testobj.Pod("web/p", testobj.Labels("app=shop")))
 	a.deny("secrets", true)

@@ -41,6 +41,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 
 // Faults 11 and 26 of docs/faults.md: readyz shows the failing kind and its cause, check by check. All other checks pass.
 func TestReadyNamesTheFailingKind(t *testing.T) {
+	t.Parallel()
 	a := newAPI(t)
 	a.put("deployments", testobj.Deployment("web/shop"))
 	a.deny("secrets", true)

@@ -26,6 +26,7 @@ func post(t *testing.T, m *Manager, path, body string) (int, string) {
 
 // A validator whose cache has not synced has no verdict. The failurePolicy decides.
 func TestUnsyncedCacheGivesNoVerdict(t *testing.T) {
+	t.Parallel()
 	a := newAPI(t)
 	a.deny("pods", true)
 	m := a.manager(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})

@@ -324,23 +324,25 @@ func TestLastCloseFreesTheMemory(t *testing.T) {
 }
 
 func TestManyRunsLeaveNothingOpen(t *testing.T) {
-	c := newCluster()
-	c.server("ConfigMap", "").Put(configMap("a", "1"))
-	f := newCache(t, c, cache.Options{})
-	for range 1000 {
-		maps := openTyped[corev1.ConfigMap](t, f)
-		stop := start(f)
-		if f.WaitForSync(t.Context()) != nil {
-			t.Fatal("not synced")
+	synctest.Test(t, func(t *testing.T) { // lists wait for one another
+		c := newCluster()
+		c.server("ConfigMap", "").Put(configMap("a", "1"))
+		f := newCache(t, c, cache.Options{})
+		for range 1000 {
+			maps := openTyped[corev1.ConfigMap](t, f)
+			stop := start(f)
+			if f.WaitForSync(t.Context()) != nil {
+				t.Fatal("not synced")
+			}
+			extra := openTyped[corev1.Secret](t, f)
+			extra.Close()
+			maps.Close()
+			_ = stop()
 		}
-		extra := openTyped[corev1.Secret](t, f)
-		extra.Close()
-		maps.Close()
-		_ = stop()
-	}
-	if n := len(f.Watches()); n != 0 {
-		t.Errorf("%d informers left", n)
-	}
+		if n := len(f.Watches()); n != 0 {
+			t.Errorf("%d informers left", n)
+		}
+	})
 }
 
 // A handler and a lister of several namespaces cover all of them, and no others.

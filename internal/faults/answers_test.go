@@ -28,6 +28,7 @@ func behind(t *testing.T, p server, s setup) (*faults.Gateway, *rig) {
 // A watch receives a frame that does not parse. The first time that costs a new watch at the same
 // version. The second time at the same version, it costs a list.
 func TestFault06GarbageFrame(t *testing.T) {
+	parallel(t)
 	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 	garbage := func(w http.ResponseWriter) bool {
 		w.Header().Set("Content-Type", "application/json")
@@ -37,8 +38,7 @@ func TestFault06GarbageFrame(t *testing.T) {
 	for _, tc := range []struct{ frames, relists int }{{1, 0}, {2, 1}} {
 		mangled, relists := r.watch().Restarts["mangled"], r.watch().Relists["garbage"]
 		reported := len(r.reported())
-		g.Break(times(int32(tc.frames), isWatch, garbage))
-		g.Drop()
+		g.Renew(times(int32(tc.frames), isWatch, garbage))
 		r.churn(20)
 		r.await("garbage", func(s reflector.State) bool {
 			return s.Restarts["mangled"] > mangled && s.Relists["garbage"] == relists+tc.relists && s.Phase == reflector.Synced
@@ -52,6 +52,7 @@ func TestFault06GarbageFrame(t *testing.T) {
 
 // A continue token expires between two pages, at every page size and every page.
 func TestFault08ContinueExpired(t *testing.T) {
+	parallel(t)
 	const objects = 8 // besides the ConfigMap of every namespace
 	p := servertest.Shared(t)
 	r := start(t, p, setup{keys: objects})
@@ -87,6 +88,7 @@ func TestFault08ContinueExpired(t *testing.T) {
 
 // The same on a server that really has no history: it is compacted and restarted between two pages.
 func TestFault08Compacted(t *testing.T) {
+	parallel(t)
 	p := hurtable(t)
 	r := start(t, p, setup{})
 	g := gatewayTo(t, p)
@@ -116,6 +118,7 @@ func TestFault08Compacted(t *testing.T) {
 // The server rejects a version as too new, on every request. That costs one list of the newest
 // state.
 func TestFault09TooLargeForEver(t *testing.T) {
+	parallel(t)
 	for name, message := range map[string]func(*metav1.Status){
 		"by cause": func(s *metav1.Status) {
 			s.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
@@ -159,6 +162,7 @@ func TestFault09TooLargeForEver(t *testing.T) {
 
 // The server answers 429 with Retry-After, to the watch and to a list.
 func TestFault10TooManyRequests(t *testing.T) {
+	parallel(t)
 	const pause = 2 * time.Second
 	busy := func(w http.ResponseWriter) bool {
 		faults.Answer(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "later", pause)
@@ -166,8 +170,7 @@ func TestFault10TooManyRequests(t *testing.T) {
 	}
 	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
 	g.Seen()
-	g.Break(times(2, isWatch, busy))
-	g.Drop()
+	g.Renew(times(2, isWatch, busy))
 	r.churn(40)
 	r.await("refused twice, then served", func(s reflector.State) bool {
 		return s.Restarts["busy"] == 2 && s.Phase == reflector.Synced
@@ -207,10 +210,11 @@ func spaced(t *testing.T, seen []faults.Request, pause time.Duration, n int) {
 
 // The server answers 500 and 503 to every request for a while.
 func TestFault11ServerErrors(t *testing.T) {
+	parallel(t)
 	g, r := behind(t, servertest.Shared(t), setup{})
 	n := 0
 	began := time.Now()
-	g.Break(func(w http.ResponseWriter, _ *http.Request) bool {
+	g.Renew(func(w http.ResponseWriter, _ *http.Request) bool {
 		n++
 		code, reason := http.StatusInternalServerError, metav1.StatusReasonInternalError
 		if n%2 == 0 {
@@ -219,7 +223,6 @@ func TestFault11ServerErrors(t *testing.T) {
 		faults.Answer(w, code, reason, "the script says so", 0)
 		return true
 	})
-	g.Drop()
 	r.during(func() {
 		r.await("stale", func(s reflector.State) bool { return s.Phase == reflector.Stale && s.Restarts["failed"] >= 3 })
 	})
@@ -244,6 +247,7 @@ func TestFault11ServerErrors(t *testing.T) {
 // After a break, an API server that lags behind serves the program. It lists an old state and knows
 // no newer one. No observer may see that state.
 func TestFault13OlderView(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
 	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
@@ -266,8 +270,7 @@ func TestFault13OlderView(t *testing.T) {
 		return true
 	}
 	before := r.watch().Relists["older view"]
-	g.Break(times(1, isWatch, older))
-	g.Drop()
+	g.Renew(times(1, isWatch, older))
 	r.churn(40)
 	r.await("the older event was seen", func(s reflector.State) bool {
 		return s.Relists["older view"] > before && s.Phase == reflector.Synced
@@ -277,19 +280,19 @@ func TestFault13OlderView(t *testing.T) {
 
 // Objects are deleted, or deleted and created again under the same name, while no watch is open.
 func TestFault14DeletesWhileAway(t *testing.T) {
+	parallel(t)
 	for _, tc := range []struct {
 		name   string
 		forget bool // the server has no history to replay
 	}{{"replayed", false}, {"unseen", true}} {
 		t.Run(tc.name, func(t *testing.T) {
 			g, r := behind(t, servertest.Shared(t), setup{tune: steady})
-			g.Break(func(w http.ResponseWriter, req *http.Request) bool {
+			g.Renew(func(w http.ResponseWriter, req *http.Request) bool {
 				if isWatch(req) {
 					faults.Answer(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "away", 0)
 				}
 				return isWatch(req)
 			})
-			g.Drop()
 			r.await("away", func(s reflector.State) bool { return s.Phase == reflector.Stale })
 			missedBefore, replacedBefore := *r.tally("source"), *r.tally("handler")
 			deleted, again := r.deleteAndRemake(3, 2)
@@ -341,6 +344,7 @@ func (r *rig) deleteAndRemake(deletes, remakes int) (deleted, again int) {
 
 // A streaming list begins and never reports that it is complete.
 func TestFault15StreamingListNeverEnds(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	g := gatewayTo(t, p)
 	g.Break(func(w http.ResponseWriter, req *http.Request) bool {

@@ -22,7 +22,8 @@ import (
 // A watch loses one event and delivers all others. An audit finds the loss within its period. It
 // finds nothing if nothing was lost, however many objects change.
 func TestFault39LostEvent(t *testing.T) {
-	period := pick(time.Minute, 4*time.Second)
+	parallel(t)
+	period := pick(time.Minute, time.Second)
 	g, r := behind(t, servertest.Shared(t), setup{manager: flyball.Options{Cache: cache.Options{Audit: period}}})
 	key := object.Key{Namespace: r.ns, Name: "victim"}
 	victim := func(value string) *corev1.ConfigMap {

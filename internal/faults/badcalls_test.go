@@ -26,6 +26,7 @@ import (
 // A call that asks for something impossible returns a typed error that names the fault. Everything
 // else continues.
 func TestBadCallsAreTypedErrors(t *testing.T) {
+	parallel(t)
 	byValue := func(o *corev1.ConfigMap) []string { return []string{o.Data["i"]} }
 	r := start(t, servertest.Shared(t), setup{also: func(r *rig) {
 		must(t, cache.IndexField(r.mgr.Cache(), "value", byValue))

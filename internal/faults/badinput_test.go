@@ -48,25 +48,23 @@ func text(w http.ResponseWriter, contentType string, parts ...string) bool {
 
 const jsonType = "application/json"
 
+// badEvent is what a watch receives in place of events.
+type badEvent struct {
+	name string
+	// body writes events for the current version of the watch
+	body func(w http.ResponseWriter, version string) bool
+	is   func(error) bool
+	key  string // of the object that the error names, if any
+}
+
 // A watch receives invalid events. Each is one error that names the problem, and the watch
 // continues.
 func TestBadInputOnAWatch(t *testing.T) {
-	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
-	big := strings.Repeat("x", 1<<20)
-	for _, tc := range []struct {
-		name string
-		// body writes events for the current version of the watch
-		body func(w http.ResponseWriter, version string) bool
-		is   func(error) bool
-		key  string // of the object that the error names, if any
-	}{
+	parallel(t)
+	badInput(t, []badEvent{
 		{"truncated", func(w http.ResponseWriter, _ string) bool {
 			return text(w, jsonType, `{"type":"MODIFIED","object":{"kind":"ConfigMap","metadata":{"name":"x"`)
 		}, nil, ""},
-		{"oversized", func(w http.ResponseWriter, v string) bool {
-			start := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","resourceVersion":"` + v + `"},"data":{"a":"`
-			return text(w, jsonType, append([]string{start}, slices.Repeat([]string{big}, 34)...)...)
-		}, is[*wire.TooLargeError], ""},
 		{"garbage", func(w http.ResponseWriter, _ string) bool { return text(w, jsonType, "\x00\x01]]\n") }, is[*wire.SyntaxError], ""},
 		{"wrong content type", func(w http.ResponseWriter, _ string) bool { return text(w, "text/html", "<html>") }, is[*wire.ContentTypeError], ""},
 		{"unknown event", func(w http.ResponseWriter, v string) bool {
@@ -96,12 +94,28 @@ func TestBadInputOnAWatch(t *testing.T) {
 		{"data that is none", func(w http.ResponseWriter, v string) bool {
 			return text(w, jsonType, frame("ADDED", v, `"name":"x"`, `,"data":7`))
 		}, is[*wire.DecodeError], "x"},
-	} {
+	})
+}
+
+// The same with an event of 34 MB. It is not parallel: the memory that it takes is that of the process.
+func TestOversizedEventOnAWatch(t *testing.T) {
+	big := strings.Repeat("x", 1<<20)
+	badInput(t, []badEvent{
+		{"oversized", func(w http.ResponseWriter, v string) bool {
+			start := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","resourceVersion":"` + v + `"},"data":{"a":"`
+			return text(w, jsonType, append([]string{start}, slices.Repeat([]string{big}, 34)...)...)
+		}, is[*wire.TooLargeError], ""},
+	})
+}
+
+func badInput(t *testing.T, events []badEvent) {
+	t.Helper()
+	g, r := behind(t, servertest.Shared(t), setup{tune: steady})
+	for _, tc := range events {
 		t.Run(tc.name, func(t *testing.T) {
 			reported, shown := r.marks()
 			broken := r.watch().Restarts["broken"]
-			g.Break(times(1, isWatch, func(w http.ResponseWriter) bool { return tc.body(inNamespace{w, r.ns}, r.watch().ResourceVersion) }))
-			g.Drop()
+			g.Renew(times(1, isWatch, func(w http.ResponseWriter) bool { return tc.body(inNamespace{w, r.ns}, r.watch().ResourceVersion) }))
 			r.churn(20)
 			r.await(tc.name, func(s reflector.State) bool {
 				if tc.is == nil {
@@ -149,6 +163,7 @@ func frame(event, version, meta, members string) string {
 
 // A list is invalid. It is requested again, and its valid objects are kept.
 func TestBadInputInAList(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
 	path := "/api/v1/namespaces/" + r.ns + "/configmaps"

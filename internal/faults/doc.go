@@ -1,6 +1,6 @@
 // Package faults stands between a client and a server and injects faults on command.
 //
-//	client ── Proxy (bytes: blackhole, reset, cut, delay) ── server
+//	client ── Proxy (bytes: blackhole, reset, cut)        ── server
 //	client ── Gateway (requests: answer them instead)     ── server
 //
 // Proxy knows nothing of HTTP or TLS: its faults are those of a network. Gateway understands

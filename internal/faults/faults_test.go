@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,4 +167,50 @@ func TestGatewayPassesOnAndAnswersInstead(t *testing.T) {
 	if len(seen) != 2 || !seen[0].Watch() || seen[1].Path != "/api/v1/pods" {
 		t.Fatalf("seen %+v", seen)
 	}
+}
+
+// A client asks all the time, on new and on kept connections. It meets each fault that is for one request.
+func TestGatewayLosesNoFault(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	g, err := NewGateway(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	const faults = 200
+	met, next := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(met)
+		for n := 0; n < faults && t.Context().Err() == nil; {
+			resp, err := http.Get(g.Config().Host)
+			if err != nil {
+				continue
+			}
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusTeapot {
+				n++
+				select {
+				case next <- struct{}{}:
+				case <-t.Context().Done():
+				}
+			}
+		}
+	}()
+	for i := range faults {
+		var once atomic.Bool
+		g.Renew(func(w http.ResponseWriter, _ *http.Request) bool {
+			first := once.CompareAndSwap(false, true)
+			if first {
+				w.WriteHeader(http.StatusTeapot)
+			}
+			return first
+		})
+		select {
+		case <-next:
+		case <-time.After(time.Minute):
+			t.Fatalf("fault %d was met by nobody", i)
+		}
+	}
+	<-met
 }

@@ -1,9 +1,11 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -26,6 +28,7 @@ type Gateway struct {
 	server *httptest.Server
 
 	mu    sync.Mutex
+	epoch int // of connections: Renew ends it
 	fault Fault
 	lose  func(frame []byte) bool
 	seen  []Request
@@ -65,16 +68,24 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // the failures are intended
 	}
-	g.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		g.seen = append(g.seen, Request{At: time.Now(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query()})
-		fault := g.fault
+		fault, open := g.fault, r.Context().Value(g) == g.epoch
 		g.mu.Unlock()
-		if fault != nil && fault(w, r) {
-			return
+		switch {
+		case !open:
+			panic(http.ErrAbortHandler)
+		case fault == nil || !fault(w, r):
+			proxy.ServeHTTP(w, r)
 		}
-		proxy.ServeHTTP(w, r)
 	}))
+	g.server.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return context.WithValue(ctx, g, g.epoch)
+	}
+	g.server.Start()
 	return g, nil
 }
 
@@ -102,8 +113,15 @@ func (g *Gateway) loses(frame []byte) bool {
 	return lose != nil && lose(frame)
 }
 
-// Drop closes all open connections.
-func (g *Gateway) Drop() { g.server.CloseClientConnections() }
+// Renew closes all open connections, and sets the fault for the requests on later ones. No request on a connection
+// that is closed meets it: its answer would be lost.
+func (g *Gateway) Renew(f Fault) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fault = f
+	g.epoch++
+	g.server.CloseClientConnections()
+}
 
 // Seen returns the requests since the last call, in order of arrival.
 func (g *Gateway) Seen() []Request {

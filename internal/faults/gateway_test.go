@@ -78,8 +78,7 @@ func either(all ...faults.Fault) faults.Fault {
 
 // forget makes the server answer the next watch with 410, and ends the open ones.
 func forget(g *faults.Gateway, also ...faults.Fault) {
-	g.Break(either(append([]faults.Fault{times(1, func(r *http.Request) bool { return isWatch(r) && !isStream(r) }, expired)}, also...)...))
-	g.Drop()
+	g.Renew(either(append([]faults.Fault{times(1, func(r *http.Request) bool { return isWatch(r) && !isStream(r) }, expired)}, also...)...))
 }
 
 // reads checks that the cache answers with its last state: a list, and each object of it.

@@ -77,6 +77,7 @@ func (c *child) number(word string) (n int64) {
 // The leader is stopped, or killed, while it writes, with a standby beside it. The test checks that
 // the standby writes afterwards, and logs the time without writes.
 func TestStandbyWritesAfterTheLeader(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, p, file)
@@ -87,6 +88,7 @@ func TestStandbyWritesAfterTheLeader(t *testing.T) {
 		n      int
 	}{{"SIGTERM", syscall.SIGTERM, pick(100, 3)}, {"SIGKILL", syscall.SIGKILL, pick(20, 1)}} {
 		t.Run(tc.name, func(t *testing.T) {
+			parallel(t)
 			ns := servertest.Namespace(t, p)
 			_, err := client.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tick"}})
 			must(t, err)

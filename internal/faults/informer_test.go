@@ -81,11 +81,11 @@ func TestFault21HandlerBlocksForEver(t *testing.T) {
 			settle()
 		}
 		if i == 30*keys-1 {
-			_, heap = measure()
+			_, heap = measure(t)
 		}
 	}
 	settle()
-	_, after := measure()
+	_, after := measure(t)
 	s := blocked.Stats()
 	t.Logf("heap %d → %d KiB, %+v", heap>>10, after>>10, s)
 	if after > heap+2<<20 {

@@ -95,6 +95,7 @@ func entry(o *corev1.ConfigMap) string { return fmt.Sprintf("%s/%s\n", o.UID, o.
 // A controller is killed at random times and started again. In the end each object has exactly its
 // side effects, each once.
 func TestFault19Killed(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	r := start(t, p, setup{})
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -78,6 +78,7 @@ func served(r *rig, gvk schema.GroupVersionKind) {
 
 // A CRD is deleted while its kind is watched, and is created again.
 func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
+	parallel(t)
 	gvk, crd := custom("comets", "Comet")
 	proto := instance(gvk, "", "", nil)
 	absent := pick(30*time.Second, time.Second)
@@ -175,6 +176,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 // The program may not read one kind. It reports that within seconds, and the other kinds run. Once
 // the permission is granted, the kind starts by itself.
 func TestFault26Forbidden(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	user := "limited-" + fmt.Sprint(time.Now().UnixNano())
 	cfg, err := p.UserConfig(user)
@@ -232,6 +234,7 @@ func TestFault26Forbidden(t *testing.T) {
 
 // The permission to read a kind is revoked while it is watched, and granted again.
 func TestFault26Revoked(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	user := "revoked-" + fmt.Sprint(time.Now().UnixNano())
 	user0, err := p.UserConfig(user)

@@ -89,6 +89,7 @@ func writes(mgr *flyball.Manager) error {
 // its writes. No write of it arrives after the first write of the other, and it ends with the
 // cause.
 func TestFault16SuspendedLeader(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	ns, c := servertest.Namespace(t, p), dial(t, p.RESTConfig())
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -165,6 +166,7 @@ func works(mgr *flyball.Manager) error {
 // Fault 18: a program is told to stop in the middle of a reconcile. It lets the reconcile finish,
 // releases the lease, and ends with code 0. Told twice, it ends at once.
 func TestFault18Terminated(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	c := dial(t, p.RESTConfig())
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -174,7 +176,7 @@ func TestFault18Terminated(t *testing.T) {
 		code    int
 	}{"once": {1, 0}, "twice": {2, 143}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			parallel(t)
 			ns := servertest.Namespace(t, p)
 			_, err := client.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "work"}})
 			must(t, err)

@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
 		os.Exit(roles[role]())
 	}
+	allowParallel()
 	goleak.VerifyTestMain(closing{apiserver.Wrap(servertest.Wrap(m))})
 }
 
@@ -54,19 +55,22 @@ func (c closing) Run() int {
 	return c.TestingM.Run()
 }
 
-// hurt is a second control plane, for tests that kill, stop or restore it. They run one after
-// another, never in parallel. Each leaves it running.
+// hurt is a second control plane, for tests that kill, stop or restore it. Each has it for itself until
+// the test ends, and leaves it running.
 var hurt victim
 
 type victim struct {
-	once  sync.Once
-	plane *plane.Plane
-	err   error
+	sync.Mutex // held by the test that has it
+	once       sync.Once
+	plane      *plane.Plane
+	err        error
 }
 
 func hurtable(t *testing.T) *plane.Plane {
 	t.Helper()
 	livetest.NeedReal(t)
+	hurt.Lock()
+	t.Cleanup(hurt.Unlock)
 	hurt.once.Do(func() {
 		hurt.plane, hurt.err = plane.Start(context.Background(), plane.Options{Progress: os.Stderr})
 	})

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/test/apiserver"
@@ -10,6 +11,7 @@ import (
 // The faults that the other tests make with proxies, gateways and a control plane of their own, as values, on an
 // API server in memory. The program is the same, and so is the check.
 func TestFaultsInMemory(t *testing.T) {
+	parallel(t)
 	watches := apiserver.On("watch", "configmaps")
 	lists := apiserver.On("list", "configmaps")
 	for name, tc := range map[string]struct {
@@ -17,7 +19,7 @@ func TestFaultsInMemory(t *testing.T) {
 		fault func(s *apiserver.Server) *apiserver.Fault
 		noted func(reflector.State) bool
 	}{
-		"02 a silent watch": {tune: sooner, fault: func(s *apiserver.Server) *apiserver.Fault {
+		"02 a silent watch": {tune: probed, fault: func(s *apiserver.Server) *apiserver.Fault {
 			return s.Fail(watches, apiserver.SilentAfter(0))
 		}, noted: stale},
 		"04 watches that end soon": {fault: func(s *apiserver.Server) *apiserver.Fault {
@@ -52,6 +54,7 @@ func TestFaultsInMemory(t *testing.T) {
 		}, noted: restarts("ended", 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			parallel(t)
 			s := apiserver.Start(t, apiserver.Options{})
 			if tc.tune == nil {
 				tc.tune = steady
@@ -71,6 +74,14 @@ func TestFaultsInMemory(t *testing.T) {
 	}
 }
 
+// probed makes a watch without news be compared with the server in seconds, except in a long run.
+func probed(c *reflector.Options) {
+	sooner(c)
+	if !long {
+		c.Absent = time.Second
+	}
+}
+
 func stale(s reflector.State) bool { return s.Phase == reflector.Stale }
 
 func restarts(why string, n int) func(reflector.State) bool {
@@ -79,8 +90,9 @@ func restarts(why string, n int) func(reflector.State) bool {
 
 // A server that goes back to a snapshot, as after the restore of a backup.
 func TestBackupInMemory(t *testing.T) {
+	parallel(t)
 	s := apiserver.Start(t, apiserver.Options{})
-	r := start(t, s, setup{tune: sooner})
+	r := start(t, s, setup{tune: probed})
 	snap := s.Snapshot()
 	r.churn(200)
 	r.nothingLost() // nothing changes now

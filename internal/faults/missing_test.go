@@ -24,6 +24,7 @@ import (
 // A load balancer answers 404 in place of the API server: for all paths or for one, as a page or as
 // a Status. No deletion is reported, and reads are errors until the kind is back.
 func TestFault35NotFoundByALoadBalancer(t *testing.T) {
+	parallel(t)
 	html := func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusNotFound)
@@ -45,8 +46,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 		},
 	} {
 		before := *r.tally("handler")
-		g.Break(fault)
-		g.Drop()
+		g.Renew(fault)
 		r.await("unavailable", func(s reflector.State) bool { return s.Phase == reflector.Unavailable })
 		r.churn(20)
 		r.during(func() {
@@ -66,8 +66,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 		if now := *r.tally("handler"); now.deleted != before.deleted {
 			t.Errorf("%s: %d deletes were told", name, now.deleted-before.deleted)
 		}
-		g.Break(nil)
-		g.Drop()
+		g.Renew(nil)
 		r.await("back", func(s reflector.State) bool { return s.Phase == reflector.Synced })
 		r.nothingLost()
 	}
@@ -75,6 +74,7 @@ func TestFault35NotFoundByALoadBalancer(t *testing.T) {
 
 // A version is no longer served; the objects remain in another one.
 func TestFault35VersionRemoved(t *testing.T) {
+	parallel(t)
 	gvk, crd := custom("meteors", "Meteor")
 	v1 := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 	v2 := map[string]any{"name": "v2", "served": true, "storage": false, "schema": v1["schema"]}

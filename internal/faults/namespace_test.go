@@ -64,6 +64,7 @@ func (k *keeper) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 
 // A namespace is being deleted, and an object in it takes long to go.
 func TestFault27NamespaceBeingDeleted(t *testing.T) {
+	parallel(t)
 	k := &keeper{runs: map[string]int{}}
 	r := start(t, servertest.Shared(t), setup{also: func(r *rig) {
 		k.r = r

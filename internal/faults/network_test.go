@@ -31,13 +31,14 @@ func proxied(t *testing.T, p *servertest.Server) (*faults.Proxy, *rest.Config) {
 
 // No bytes arrive any more, on connections that stay open.
 func TestFault02SilentWatch(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	for name, protocols := range map[string][]string{"http1": {"http/1.1"}, "http2": nil} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			parallel(t)
 			proxy, cfg := proxied(t, p)
 			cfg.NextProtos = protocols
-			r := start(t, p, setup{config: cfg, tune: sooner, beside: true})
+			r := start(t, p, setup{config: cfg, tune: sooner})
 			proxy.Blackhole(faults.Down)
 			silent := time.Now()
 			r.during(func() {
@@ -48,7 +49,7 @@ func TestFault02SilentWatch(t *testing.T) {
 			}
 			proxy.Heal()
 			r.nothingLost()
-			if n := len(r.watch().Relists); n != 1 || r.asked.total()["list configmaps"] != 0 {
+			if n := len(r.watch().Relists); n != 1 || r.lists() != 0 {
 				t.Errorf("lists: %v", r.watch().Relists)
 			}
 		})
@@ -57,6 +58,7 @@ func TestFault02SilentWatch(t *testing.T) {
 
 // The server ends every watch after a second or two, and connections break in between.
 func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
+	parallel(t)
 	proxy, cfg := proxied(t, servertest.Shared(t))
 	r := start(t, servertest.Shared(t), setup{config: cfg, tune: func(c *reflector.Options) {
 		c.MinTimeout, c.MaxTimeout = time.Second, 2*time.Second
@@ -76,24 +78,24 @@ func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 		}
 	})
 	r.nothingLost()
-	if n := len(r.watch().Relists); n != 1 || r.asked.total()["list configmaps"] != 0 {
+	if n := len(r.watch().Relists); n != 1 || r.lists() != 0 {
 		t.Errorf("lists: %v", r.watch().Relists)
 	}
 }
 
 // The server ends every watch as soon as it is open. That is a failure, and the pauses grow.
 func TestFault04WatchClosedAtOnce(t *testing.T) {
+	parallel(t)
 	g, r := behind(t, servertest.Shared(t), setup{tune: func(c *reflector.Options) {
 		c.Backoff = backoff.Policy{Base: 200 * time.Millisecond, Factor: 2, Max: 2 * time.Second, Jitter: 1}
 	}})
 	g.Seen()
-	g.Break(func(w http.ResponseWriter, req *http.Request) bool {
+	g.Renew(func(w http.ResponseWriter, req *http.Request) bool {
 		if isWatch(req) {
 			w.Header().Set("Content-Type", "application/json")
 		}
 		return isWatch(req)
 	})
-	g.Drop()
 	began := time.Now()
 	r.during(func() {
 		r.await("a few of them", func(s reflector.State) bool { return s.Restarts["ended"] >= 4 })
@@ -114,6 +116,7 @@ func TestFault04WatchClosedAtOnce(t *testing.T) {
 
 // The stream ends within a frame, at several offsets.
 func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	gateway := gatewayTo(t, p) // speaks plain HTTP, so that bytes are bytes of frames
 	proxy, err := faults.NewProxy(gateway.Config().Host[len("http://"):])
@@ -136,6 +139,7 @@ func TestFault05CutInTheMiddleOfAFrame(t *testing.T) {
 // The first list is cut at several offsets. No observer sees a part of it, and in the end every
 // object is there once.
 func TestFault05CutInTheFirstList(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	gateway := gatewayTo(t, p)
 	proxy, err := faults.NewProxy(gateway.Config().Host[len("http://"):])
@@ -166,6 +170,7 @@ func TestFault05CutInTheFirstList(t *testing.T) {
 
 // Connections are refused, as by a machine without a server.
 func TestFault11ConnectionRefused(t *testing.T) {
+	parallel(t)
 	proxy, cfg := proxied(t, servertest.Shared(t))
 	r := start(t, servertest.Shared(t), setup{config: cfg})
 	began := time.Now()
@@ -193,6 +198,7 @@ func TestFault11ConnectionRefused(t *testing.T) {
 
 // The network is partitioned for minutes, and heals.
 func TestFault20Partition(t *testing.T) {
+	parallel(t)
 	proxy, cfg := proxied(t, servertest.Shared(t))
 	r := start(t, servertest.Shared(t), setup{config: cfg, tune: sooner, keys: 200})
 	proxy.Blackhole(faults.Up, faults.Down)
@@ -213,6 +219,7 @@ func TestFault20Partition(t *testing.T) {
 
 // A program that is told to stop while the server is silent does so.
 func TestFault20StopWhileAway(t *testing.T) {
+	parallel(t)
 	for name, breaks := range map[string]func(*faults.Proxy){
 		"silent":  func(p *faults.Proxy) { p.Blackhole(faults.Up, faults.Down) },
 		"refused": (*faults.Proxy).Refuse,

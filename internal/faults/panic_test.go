@@ -52,6 +52,7 @@ func (p *panics) has(parts ...string) bool {
 // All functions of the user panic for one object. That object is reported, and nothing else is
 // affected.
 func TestFault22Panics(t *testing.T) {
+	parallel(t)
 	const bad = "poison"
 	p := &panics{parts: map[string]int{}}
 	boom := func(name string) {

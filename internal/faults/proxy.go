@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 )
 
 // Direction is one half of a connection.
@@ -25,7 +24,6 @@ type Proxy struct {
 	mu     sync.Mutex
 	heal   chan struct{} // closed at the end of the current blackhole
 	holes  [2]bool
-	delay  time.Duration
 	cut    int64 // bytes from the server before the cut; negative: no cut
 	cuts   int
 	refuse bool
@@ -98,13 +96,6 @@ func (p *Proxy) Refuse() {
 	p.Reset()
 }
 
-// Delay holds every chunk of bytes for d, in both directions.
-func (p *Proxy) Delay(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = d
-}
-
 // CutAfter forwards n more bytes from the server, over all connections. It then resets, once, the
 // connection that would carry the next byte.
 func (p *Proxy) CutAfter(n int64) {
@@ -124,7 +115,7 @@ func (p *Proxy) Cuts() int {
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.holes, p.delay, p.cut, p.refuse = [2]bool{}, 0, -1, false
+	p.holes, p.cut, p.refuse = [2]bool{}, -1, false
 	close(p.heal)
 	p.heal = make(chan struct{})
 }
@@ -216,13 +207,13 @@ func (p *Proxy) copy(l *link, d Direction, to, from net.Conn) {
 // forward, and whether to cut the connection behind them.
 func (p *Proxy) pass(d Direction, n int) (keep int, cut bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	for p.holes[d] && !p.closed {
 		heal := p.heal
 		p.mu.Unlock()
 		<-heal
 		p.mu.Lock()
 	}
-	delay := p.delay
 	keep = n
 	if d == Down && p.cut >= 0 {
 		if int64(n) > p.cut {
@@ -232,10 +223,6 @@ func (p *Proxy) pass(d Direction, n int) (keep int, cut bool) {
 		} else {
 			p.cut -= int64(n)
 		}
-	}
-	p.mu.Unlock()
-	if delay > 0 {
-		time.Sleep(delay)
 	}
 	return keep, cut
 }

@@ -3,7 +3,6 @@ package faults_test
 import (
 	"context"
 	"log/slog"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/internal/ledger"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
@@ -57,7 +55,8 @@ type rig struct {
 	problems []informer.Problem
 	shown    []error // errors in the state of the watch
 
-	goroutines int // at the sync; zero: not checked
+	listed     int // lists until the sync: of pages, if the streaming list came too late
+	goroutines int // at the sync
 	heap       int64
 	began      time.Time
 	stop       func() error
@@ -76,7 +75,6 @@ type setup struct {
 	keys    int // for the writers; zero: 40
 	client  client.Options
 	also    func(*rig) // called before the manager runs
-	beside  bool       // other rigs run at the same time: do not check goroutines and heap
 	manager flyball.Options
 }
 
@@ -128,9 +126,8 @@ func start(t *testing.T, p server, s setup) *rig {
 	r.churn(2 * r.keys)
 	r.await("sync", func(s reflector.State) bool { return s.HasSynced })
 	r.seen()
-	if !s.beside {
-		r.goroutines, r.heap = measure()
-	}
+	r.listed = r.lists()
+	r.goroutines, r.heap = measure(t)
 	return r
 }
 
@@ -230,6 +227,9 @@ func (r *rig) problem(p informer.Problem) {
 	r.problems = append(r.problems, p)
 }
 
+// lists returns the number of lists since the sync, without streaming lists.
+func (r *rig) lists() int { return r.asked.total()["list configmaps"] - r.listed }
+
 // changed receives each state of a watch.
 func (r *rig) changed(s reflector.State) {
 	if s.Err != nil {
@@ -328,10 +328,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// measure returns the number of goroutines and the memory in use.
-func measure() (goroutines int, heap int64) {
-	heap = heaptest.Live()
-	return runtime.NumGoroutine(), heap
 }

@@ -14,6 +14,7 @@ import (
 // The server dies and restarts on the same data. A watch continues at its version, if the server
 // knows that version.
 func TestFault01APIServerRestart(t *testing.T) {
+	parallel(t)
 	p := hurtable(t)
 	r := start(t, p, setup{})
 	r.during(func() {
@@ -36,6 +37,7 @@ func TestFault01APIServerRestart(t *testing.T) {
 
 // The server stops with its connections open, as on an overloaded host.
 func TestFault03APIServerStopped(t *testing.T) {
+	parallel(t)
 	p := hurtable(t)
 	r := start(t, p, setup{tune: sooner})
 	must(t, p.Pause())
@@ -67,6 +69,7 @@ func TestFault03APIServerStopped(t *testing.T) {
 
 // The data of the server is restored from a backup. Versions go back, and later writes are lost.
 func TestFault12RestoredFromBackup(t *testing.T) {
+	parallel(t)
 	p := hurtable(t)
 	r := start(t, p, setup{tune: sooner})
 	backup, err := p.Snapshot()

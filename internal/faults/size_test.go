@@ -51,14 +51,14 @@ func TestFault07LargeObjectsScripted(t *testing.T) {
 	kind, err := cache.Open[corev1.ConfigMap](t.Context(), f)
 	must(t, err)
 	atRest(t)
-	_, before := measure()
+	_, before := measure(t)
 	peak := heaptest.WatchPeak()
 	_, cancel := runCache(t, f)
 	ctx, done := context.WithTimeout(t.Context(), hung)
 	defer done()
 	must(t, f.WaitForSync(ctx))
 	most := peak.End()
-	_, after := measure()
+	_, after := measure(t)
 	content := int64(count * size)
 	t.Logf("%d MB of objects; %d MB in use, at most %d MB", content>>20, (after-before)>>20, (most-before)>>20)
 	if after-before < content/2 {
@@ -126,7 +126,7 @@ func TestFault07LargeObjects(t *testing.T) {
 		}
 	}
 	r.seen()
-	if _, heap := measure(); heap > r.heap+int64(count*size)*6/5+32<<20 {
+	if _, heap := measure(t); heap > r.heap+int64(count*size)*6/5+32<<20 {
 		t.Errorf("%d bytes of objects take %d", count*size, heap-r.heap)
 	}
 	for _, o := range big {

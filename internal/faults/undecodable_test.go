@@ -59,6 +59,7 @@ func (l *GaugeList) DeepCopyObject() runtime.Object {
 // One object of the first list cannot be decoded, and one of the watch. All other objects of the
 // kind are present and stay current. Both are reported with their keys, until they can be decoded.
 func TestFault24UndecodableObjects(t *testing.T) {
+	parallel(t)
 	gvk, crd := custom("gauges", "Gauge")
 	types := scheme.New()
 	types.AddKnownTypes(gvk.GroupVersion(), &Gauge{}, &GaugeList{})

@@ -94,6 +94,7 @@ func (h *hooks) figure(t *testing.T, name string) (sum float64) {
 // Faults 22 and 31: a webhook panics for one object, and takes too long for another. Both calls
 // fail, and the late handler is cancelled. Nothing accumulates, and all other calls succeed.
 func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	ns := servertest.Namespace(t, p)
 	h := newHooks(t, p.RESTConfig(), ns, cert.ManagedOptions{Validating: []string{"faults-" + ns}})
@@ -136,7 +137,7 @@ func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { client.Delete(context.Background(), dial(t, p.RESTConfig()), hook) })
 	h.await(t, "the API server trusts the webhook", func() bool { return h.Ready().Err(t.Context()) == nil && h.create(t, "first") == nil })
-	before, _ := measure()
+	before, _ := measure(t)
 	n := pick(100, 3)
 	for i := range n {
 		for _, bad := range []string{"poison", "late"} {
@@ -155,7 +156,7 @@ func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
 	if got := h.figure(t, "flyball_webhook_overdue_handlers"); got != 0 {
 		t.Errorf("%v handlers still run", got)
 	}
-	if after, _ := measure(); after > before+20 {
+	if after, _ := measure(t); after > before+20 {
 		t.Errorf("goroutines %d → %d", before, after)
 	}
 }
@@ -163,6 +164,7 @@ func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
 // Fault 25: the conversion webhook of a kind is down. The program reports that kind as degraded,
 // and another kind runs. When the webhook is back, so is the kind.
 func TestFault25ConversionWebhookDown(t *testing.T) {
+	parallel(t)
 	p := servertest.Shared(t)
 	ns := servertest.Namespace(t, p)
 	gvk, crd := custom("planets", "Planet")

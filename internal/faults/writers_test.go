@@ -43,7 +43,7 @@ func (r *rig) during(f func()) {
 		select {
 		case <-over:
 			return false
-		case <-time.After(5 * time.Millisecond): // slow enough to keep logs short
+		case <-time.After(pick(5*time.Millisecond, 20*time.Millisecond)): // slow enough to keep logs short
 			return true
 		}
 	})
