@@ -88,19 +88,14 @@ func generateAll(ctx context.Context, dir string) error {
 	}
 	o := generate.Options{Dir: dir, Env: []string{"GOWORK=off"}}
 	projectOptions(project, &o)
-	for _, plan := range []func(context.Context, generate.Options) (*generate.Plan, error){generate.Code, generate.Manifests} {
-		p, err := plan(ctx, o)
-		if err != nil {
-			return err
-		}
-		if err := scaffold.Inside(p.Root, p.Paths()...); err != nil {
-			return err
-		}
-		if err := p.Apply(); err != nil {
-			return err
-		}
+	plan, err := generate.All(ctx, o)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := scaffold.Inside(plan.Root, plan.Paths()...); err != nil {
+		return err
+	}
+	return plan.Apply()
 }
 
 // systemNamespace is the namespace in manifests of a project. config/default replaces it.
