@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 const (
@@ -104,6 +105,10 @@ var applicationCases = []controlledCase{
 		s.await(cronJobs+"/often", `"status":{"lastScheduleTime"`) // none is active
 	}, []string{cronJobs, jobs}},
 	{"service", func(s *session) {
+		s.send("PATCH", "/api/v1/nodes/node-0", `{"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}}`, "Content-Type", mergePatch)
+		for _, near := range []string{"Close", "SameZone", "SameNode"} {
+			s.send("POST", s.path("~/services"), `{"metadata":{"name":"`+strings.ToLower(near)+`"},"spec":{"trafficDistribution":"Prefer`+near+`","selector":{"app":"web"},"ports":[{"port":80}]}}`)
+		}
 		s.send("POST", s.path("~/services"), `{"metadata":{"name":"web","labels":{"l":"m"}},"spec":{"selector":{"app":"web"},"ports":[{"name":"http","port":80,"targetPort":8080},{"name":"metrics","port":81,"targetPort":"m"},{"name":"dns","port":53,"protocol":"UDP","appProtocol":"x"}]}}`)
 		s.send("POST", s.path("~/services"), `{"metadata":{"name":"headless"},"spec":{"clusterIP":"None","selector":{"app":"web"}}}`)
 		s.send("POST", s.path("~/services"), `{"metadata":{"name":"empty"},"spec":{"selector":{"app":"none"},"ports":[{"port":80}]}}`)

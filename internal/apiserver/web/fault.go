@@ -2,14 +2,10 @@ package web
 
 import (
 	"context"
-	"crypto/tls"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -92,59 +88,6 @@ func (s *Server) held(rule int) <-chan struct{} {
 	ended := make(chan struct{})
 	close(ended)
 	return ended
-}
-
-// Restart cuts all connections and drops the history, as the restart of an API server does.
-func (s *Server) Restart() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conns.cut() // first, so that no client sees its watch end in good order
-	s.state.Compact()
-	s.endEpoch(errRestarted)
-	s.newEpoch()
-	s.wake()
-}
-
-// Cut resets all connections.
-func (s *Server) Cut() { s.conns.cut() }
-
-// conns has the open connections. It is safe for concurrent use.
-type conns struct {
-	mu  sync.Mutex
-	all map[net.Conn]struct{}
-}
-
-// cut resets all connections.
-func (o *conns) cut() {
-	o.mu.Lock()
-	all := o.all
-	o.all = nil
-	o.mu.Unlock()
-	for c := range all {
-		if t, ok := c.(*tls.Conn); ok {
-			c = t.NetConn()
-		}
-		if t, ok := c.(*net.TCPConn); ok {
-			_ = t.SetLinger(0) // a reset
-		}
-		_ = c.Close() // an error would only say that it is closed
-	}
-}
-
-// ConnState notes the open connections, for Restart. It is the field of [http.Server].
-func (s *Server) ConnState(c net.Conn, state http.ConnState) {
-	o := &s.conns
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		if o.all == nil {
-			o.all = map[net.Conn]struct{}{}
-		}
-		o.all[c] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
-		delete(o.all, c)
-	}
 }
 
 // Advance moves the clock of the server by d, which may be negative.
@@ -325,82 +268,4 @@ func without(target string, params []string) string {
 		return path
 	}
 	return path + "?" + strings.Join(kept, "&")
-}
-
-// writeUntil writes the first n bytes of an answer and cuts the connection.
-func writeUntil(w http.ResponseWriter, body []byte, n int) {
-	_, _ = w.Write(body[:min(n, len(body))]) // a client that has gone needs no answer
-	_ = http.NewResponseController(w).Flush()
-	abort()
-}
-
-// event sends an event, as the faults of the stream allow. It reports false if the watch is over.
-func (s *Server) event(ctx context.Context, f *frames, watch *core.Watch, view core.View, e core.Event) bool {
-	if f.faults == nil {
-		object, err := s.encode(ctx, watch, view, e)
-		if err != nil {
-			s.opts.Log.Warn("A watch ends", "err", err)
-			return false
-		}
-		return f.send(e.Type, object) == nil && e.Type != core.Failure
-	}
-	next := faults.Frame{Times: 1}
-	if e.Type != core.Failure {
-		f.faults.Forget(s.ended)
-		next = f.faults.Next(e.Type == core.Bookmark)
-	}
-	if next.Delay > 0 && !s.pause(ctx, faults.Plan{Delay: next.Delay}, f.over) {
-		return false
-	}
-	if next.Times > 0 {
-		object, err := s.encode(ctx, watch, view, e)
-		if err != nil {
-			s.opts.Log.Warn("A watch ends", "err", err)
-			return false
-		}
-		text := f.frame(e.Type, object)
-		if next.Cut {
-			writeUntil(f.w, text, len(text)/2)
-		}
-		if next.Times > 1 {
-			text = slices.Repeat(text, next.Times)
-		}
-		if next.Hold {
-			f.held = append(f.held, text...)
-		} else if _, err := f.w.Write(append(text, f.held...)); err != nil {
-			return false // the client has gone
-		} else {
-			f.held = nil
-		}
-	}
-	return e.Type != core.Failure && s.then(ctx, f, watch, view)
-}
-
-// then carries out the faults that follow the events so far. It reports false if the watch is over.
-func (s *Server) then(ctx context.Context, f *frames, watch *core.Watch, view core.View) bool {
-	for {
-		f.faults.Forget(s.ended)
-		t := f.faults.Then()
-		for _, text := range t.Insert {
-			if _, err := io.WriteString(f.w, f.raw(text)); err != nil {
-				return false
-			}
-		}
-		switch {
-		case t.Cut:
-			writeUntil(f.w, nil, 0)
-		case t.Expire:
-			return s.event(ctx, f, watch, view, watch.Expired())
-		case t.End:
-			return false
-		case t.Silence == 0:
-			return true
-		}
-		if f.flush.Flush() != nil {
-			return false
-		}
-		if !s.pause(ctx, faults.Plan{Hang: t.Silence}, f.over) {
-			return false
-		}
-	}
 }

@@ -55,25 +55,32 @@ func (f *frames) start() {
 	f.w.WriteHeader(http.StatusOK)
 }
 
-// send sends the frame of an event. The object must not change afterwards: all watches of a process share it.
-func (f *frames) send(kind string, object []byte) error {
+// send sends the frame of an event, as a fault has it. The object must not change afterwards: all watches of a process
+// share it.
+func (f *frames) send(kind string, object []byte, as faults.Frame) error {
 	parts := f.parts(kind, object)
-	if f.shares == nil {
-		_, err := f.w.Write(slices.Concat(parts[:]...))
-		return err
-	}
-	for _, part := range parts {
-		if _, err := f.shares.WriteShared(part); err != nil {
-			return err
+	if f.shares != nil && f.faults == nil {
+		for _, part := range parts {
+			if _, err := f.shares.WriteShared(part); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
-}
-
-// frame returns the frame of an event.
-func (f *frames) frame(kind string, object []byte) []byte {
-	parts := f.parts(kind, object)
-	return slices.Concat(parts[:]...)
+	text := slices.Concat(parts[:]...)
+	if as.Cut {
+		writeUntil(f.w, text, len(text)/2)
+	}
+	if as.Times > 1 {
+		text = slices.Repeat(text, as.Times)
+	}
+	if as.Hold {
+		f.held = append(f.held, text...)
+		return nil
+	}
+	_, err := f.w.Write(append(text, f.held...))
+	f.held = nil
+	return err
 }
 
 // parts returns what comes before the object in the frame of an event, the object, and what comes after it.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/faults"
 )
 
 // sharer is a writer that keeps what it is given.
@@ -41,7 +42,7 @@ func TestFrames(t *testing.T) {
 			} {
 				copies, shares := httptest.NewRecorder(), &sharer{ResponseRecorder: httptest.NewRecorder()}
 				for _, f := range []*frames{newFrames(copies, protobuf, nil, nil), newFrames(shares, protobuf, nil, nil)} {
-					if err := f.send(kind, object); err != nil {
+					if err := f.send(kind, object, faults.Frame{Times: 1}); err != nil {
 						t.Fatal(err)
 					}
 				}

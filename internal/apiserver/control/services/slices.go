@@ -320,5 +320,27 @@ func endpointOf(s *corev1.Service, p *corev1.Pod, n *corev1.Node, ip string) dis
 	if hasHostname(s, p) {
 		e.Hostname = &p.Spec.Hostname
 	}
+	if ready {
+		e.Hints = hintsOf(s, e)
+	}
 	return e
+}
+
+// hintsOf returns for which zones and nodes an endpoint is, as the distribution of the Service wants it.
+func hintsOf(s *corev1.Service, e discoveryv1.Endpoint) *discoveryv1.EndpointHints {
+	if s.Spec.TrafficDistribution == nil {
+		return nil
+	}
+	sameNode := *s.Spec.TrafficDistribution == corev1.ServiceTrafficDistributionPreferSameNode
+	out := &discoveryv1.EndpointHints{}
+	if e.Zone != nil {
+		out.ForZones = []discoveryv1.ForZone{{Name: *e.Zone}}
+	}
+	if e.NodeName != nil && sameNode {
+		out.ForNodes = []discoveryv1.ForNode{{Name: *e.NodeName}}
+	}
+	if out.ForZones == nil && out.ForNodes == nil {
+		return nil
+	}
+	return out
 }
