@@ -12,13 +12,23 @@ import (
 
 	"github.com/flyball-io/flyball/bench/measure"
 	_ "github.com/flyball-io/flyball/bench/programs"
+	"github.com/flyball-io/flyball/bench/progress"
 )
 
 // small makes a run short.
 var small = []string{"-objects", "500", "-events", "600", "-paced", "200", "-blocked", "1000", "-blocked-keys", "50", "-churn", "2", "-keys", "2000", "-settle", "50ms", "-reading", "1ms", "-runs", "1", "-o", "json"}
 
-// A small run fills every case of every contender.
+// A small run fills every case of every contender. All runs have the same programs; TestInterrupted builds its own.
 func TestCases(t *testing.T) {
+	programs, err := measure.Build(t.Context(), []string{"flyball", "client-go", "controller-runtime", "client-go-flyball", "controller-runtime-flyball", "transport"}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := programs.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
 	for name, args := range map[string][]string{
 		"pods":               {"-kind", "pods", "-owners", "8", "-contenders", "flyball,client-go,controller-runtime,controller-runtime-metadata-best,client-go-flyball,controller-runtime-flyball"},
 		"widgets over HTTP2": {"-kind", "widgets", "-owners", "8", "-tls", "-lists", "paged", "-best", "-cases", "hold,updates,paced,reads,relist", "-contenders", "flyball,client-go,controller-runtime,flyball-typed,client-go-metadata,transport"},
@@ -27,7 +37,11 @@ func TestCases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, log bytes.Buffer
-			if err := compare(t.Context(), append(slices.Concat(small, args), "-tapes", t.TempDir()), &out, &log); err != nil {
+			o, err := parse(append(slices.Concat(small, args), "-tapes", t.TempDir()), &log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := o.compare(t.Context(), programs, &out, progress.New(&log)); err != nil {
 				t.Fatalf("%v\n%s", err, &log)
 			}
 			var r struct {

@@ -115,14 +115,26 @@ Groups of cases:
 Flags:
 `
 
-func compare(ctx context.Context, args []string, out, log io.Writer) error {
+// compare builds the programs, and measures.
+func compare(ctx context.Context, args []string, out, log io.Writer) (err error) {
 	o, err := parse(args, log)
 	if err != nil {
 		return err
 	}
 	show := progress.New(log)
+	defer show.End()
+	programs, err := measure.Build(ctx, o.setup.Contenders, show.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, programs.Remove()) }()
+	return o.compare(ctx, programs, out, show)
+}
+
+// compare measures, and prints the figures.
+func (o *options) compare(ctx context.Context, programs *measure.Programs, out io.Writer, show *progress.Log) error {
 	o.setup.Log = show.Log
-	r, err := run(ctx, o.setup)
+	r, err := measure.Run(ctx, programs, o.setup)
 	show.End()
 	if err != nil {
 		return err
@@ -131,14 +143,4 @@ func compare(ctx context.Context, args []string, out, log io.Writer) error {
 		return json.NewEncoder(out).Encode(r)
 	}
 	return r.Table(out)
-}
-
-// run builds the programs, and measures.
-func run(ctx context.Context, s measure.Setup) (r *measure.Results, err error) {
-	programs, err := measure.Build(ctx, s.Contenders, s.Log)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, programs.Remove()) }()
-	return measure.Run(ctx, programs, s)
 }

@@ -94,6 +94,14 @@ func load(file string) (all []*measure.Results, err error) {
 
 // holding measures each size.
 func holding(ctx context.Context, sizes string, peers, owners int, tapes string, log io.Writer) (all []*measure.Results, err error) {
+	var numbers []int
+	for text := range strings.SplitSeq(sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-sizes: %q is not a number of objects", text)
+		}
+		numbers = append(numbers, n)
+	}
 	if tapes, err = replay.Dir(tapes); err != nil {
 		return nil, err
 	}
@@ -104,11 +112,7 @@ func holding(ctx context.Context, sizes string, peers, owners int, tapes string,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, programs.Remove()) }()
-	for text := range strings.SplitSeq(sizes, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-sizes: %q is not a number of objects", text)
-		}
+	for _, n := range numbers {
 		s := measure.Defaults()
 		s.Spec.Kind, s.Spec.Objects, s.Spec.Owners, s.Tapes, s.Cases = "pods", n, owners, tapes, []string{"hold"}
 		s.Runs, s.Contenders = 1, []string{contender.Flyball}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,7 @@ func checked(check func() error) cobra.PositionalArgs {
 }
 
 // generateAll runs "flyball generate" and "flyball manifests" silently in a copy of a project,
-// outside of any workspace. It writes nothing outside of the copy.
+// outside of any workspace, and checks that all of it compiles. It writes nothing outside of the copy.
 func generateAll(ctx context.Context, dir string) error {
 	project, err := scaffold.Load(dir)
 	if err != nil {
@@ -88,19 +89,17 @@ func generateAll(ctx context.Context, dir string) error {
 	}
 	o := generate.Options{Dir: dir, Env: []string{"GOWORK=off"}}
 	projectOptions(project, &o)
-	for _, plan := range []func(context.Context, generate.Options) (*generate.Plan, error){generate.Code, generate.Manifests} {
-		p, err := plan(ctx, o)
-		if err != nil {
-			return err
-		}
-		if err := scaffold.Inside(p.Root, p.Paths()...); err != nil {
-			return err
-		}
-		if err := p.Apply(); err != nil {
-			return err
-		}
+	plan, err := generate.All(ctx, o)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := scaffold.Inside(plan.Root, plan.Paths()...); err != nil {
+		return err
+	}
+	if err := plan.Apply(); err != nil {
+		return err
+	}
+	return generate.Compile(ctx, o)
 }
 
 // systemNamespace is the namespace in manifests of a project. config/default replaces it.
@@ -128,7 +127,8 @@ func scaffolded(cmd *cobra.Command, o scaffold.Options, step func(context.Contex
 		for _, x := range problems {
 			fmt.Fprintln(errOut, x)
 		}
-		return fmt.Errorf("nothing written: %s", counted(len(problems), "problem"))
+		why := strings.TrimSuffix(err.Error(), problems.Error()) // what the step says of them
+		return fmt.Errorf("nothing written: %s%s", why, counted(len(problems), "problem"))
 	}
 	if err != nil {
 		return fmt.Errorf("nothing written: %w", err)

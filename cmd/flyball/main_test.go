@@ -37,10 +37,14 @@ func (w withProgram) Run() int {
 
 var programDir string
 
-// plainProgram builds the program without the race detector, once for all scripts, and returns its folder.
-// Scripts run many commands, each in a process of its own. With the race detector each takes a second to
-// start.
+// plainProgram returns the folder of the program without the race detector. If this one has it, the program is
+// built, once for all scripts: they run many commands, each in a process of its own, which would take a second
+// to start.
 var plainProgram = sync.OnceValues(func() (string, error) {
+	if !raced {
+		name, err := exec.LookPath("flyball") // this program; see TestMain
+		return filepath.Dir(name), err
+	}
 	dir, err := os.MkdirTemp("", "flyball-test-")
 	if err != nil {
 		return "", err

@@ -39,7 +39,7 @@ func scaffoldScripts(t *testing.T, dir string) {
 	if err := json.Unmarshal(out, &goEnv); err != nil {
 		t.Fatal(err)
 	}
-	// Each step vets the project, so its tests need not.
+	// Scripts vet a project when all of it is there, so its tests need not.
 	goEnv["GOFLAGS"] = strings.TrimSpace(goEnv["GOFLAGS"] + " " + noDebug + " -vet=off")
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {

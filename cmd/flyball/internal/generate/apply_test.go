@@ -17,7 +17,7 @@ func TestApplyConfigurations(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
 	o := Options{Dir: dir, HeaderFile: "hack/boilerplate.go.txt"}
-	both(t, o)
+	apply(t, Code, o)
 	edit(t, dir, "api/v1/groupversion.go", "// +groupName=shop.example.com\n", "// +groupName=shop.example.com\n// +kubebuilder:ac:generate=true\n")
 	plan := apply(t, Code, o)
 	var files []string

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -15,9 +16,29 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 )
+
+// Compile checks that all packages of the module of o.Dir compile, with their tests. It builds and writes
+// nothing. The error is a [Problems] if some do not.
+func Compile(ctx context.Context, o Options) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return err
+	}
+	p := &project{Options: o, ctx: ctx}
+	if err := p.findModule(); err != nil {
+		return err
+	}
+	problems, err := p.checkTypes(nil, true, "./...")
+	if err != nil {
+		return err
+	}
+	return problems.err()
+}
 
 // compile checks the packages that have generated code or kinds, and all packages of the module
 // that they import. The generated code replaces that on disk.
@@ -34,41 +55,108 @@ func (p *project) compile(code map[string][]byte) (Problems, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	pkgs, err := packages.Load(&packages.Config{
-		Context: p.ctx, Dir: p.moduleDir, Env: p.env(),
+	return p.checkTypes(code, false, paths...)
+}
+
+// checkTypes checks packages and all packages of the module that they import. Generated code replaces that on
+// disk, unless it is nil.
+func (p *project) checkTypes(code map[string][]byte, tests bool, patterns ...string) (Problems, error) {
+	config := packages.Config{
+		Context: p.ctx, Dir: p.moduleDir, Env: p.env(), Tests: tests,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedDeps | packages.NeedModule | packages.NeedExportFile,
-	}, paths...)
+			packages.NeedDeps | packages.NeedModule | packages.NeedEmbedFiles,
+	}
+	pkgs, err := packages.Load(&config, patterns...)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{project: p, code: code, fset: token.NewFileSet(), done: map[string]*types.Package{}, all: map[string]*packages.Package{}}
+	c := &compiler{project: p, code: code, fset: token.NewFileSet(), done: map[*packages.Package]*types.Package{}, exports: map[string]*packages.Package{}}
+	if err := c.load(config, pkgs); err != nil {
+		return nil, err
+	}
 	c.outside = importer.ForCompiler(c.fset, "gc", c.exported)
-	packages.Visit(pkgs, nil, func(pkg *packages.Package) { c.all[pkg.PkgPath] = pkg })
-	for _, pkg := range pkgs {
+	for _, pkg := range c.own {
 		// The errors are in c.problems. A package with errors is returned as far as it is correct.
-		if _, err := c.Import(pkg.PkgPath); err != nil {
+		if _, err := c.check(pkg); err != nil {
 			return nil, err
 		}
+	}
+	for _, pkg := range c.own {
+		c.problems = append(c.problems, p.errorsOf(pkg)...)
 	}
 	return c.problems, nil
 }
 
-// compiler checks the types of the module's packages from their source. Other packages come from
-// the go command's cache.
+// compiler checks the types of the module's packages from their source. The go command compiles other
+// packages, or has them in its cache.
 type compiler struct {
 	*project
 	code     map[string][]byte
 	fset     *token.FileSet
-	all      map[string]*packages.Package
+	own      []*packages.Package          // of the module
+	exports  map[string]*packages.Package // the others that they import, by path
 	outside  types.Importer
-	done     map[string]*types.Package
+	done     map[*packages.Package]*types.Package
 	problems Problems
+}
+
+// load finds the packages of the module, and loads what they import from others.
+func (c *compiler) load(config packages.Config, pkgs []*packages.Package) error {
+	imports := map[string]bool{}
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		if c.isOwn(pkg) && !isTestMain(pkg) {
+			c.own = append(c.own, pkg)
+			for _, i := range pkg.Imports {
+				imports[i.PkgPath] = !c.isOwn(i)
+			}
+		}
+	})
+	for name, data := range c.code {
+		file, err := parser.ParseFile(c.fset, name, data, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range file.Imports {
+			path, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			if _, known := imports[path]; !known {
+				imports[path] = !slices.ContainsFunc(c.own, func(pkg *packages.Package) bool { return pkg.PkgPath == path })
+			}
+		}
+	}
+	var outside []string
+	for path, other := range imports {
+		if other && path != "unsafe" {
+			outside = append(outside, path)
+		}
+	}
+	if len(outside) == 0 {
+		return nil
+	}
+	config.Mode, config.Tests = packages.NeedName|packages.NeedExportFile, false
+	found, err := packages.Load(&config, outside...)
+	for _, pkg := range found {
+		c.exports[pkg.PkgPath] = pkg
+	}
+	return err
+}
+
+// isTestMain reports whether a package is the program that the go command makes of tests. Its only file is in the
+// go command's cache.
+func isTestMain(pkg *packages.Package) bool {
+	return pkg.Name == "main" && strings.HasSuffix(pkg.ID, ".test") &&
+		!slices.ContainsFunc(pkg.GoFiles, func(name string) bool { return filepath.Ext(name) == ".go" })
+}
+
+func (c *compiler) isOwn(pkg *packages.Package) bool {
+	return pkg.Module != nil && pkg.Module.Dir == c.moduleDir
 }
 
 // exported opens the export data of a package in the go command's cache.
 func (c *compiler) exported(path string) (io.ReadCloser, error) {
-	pkg := c.all[path]
+	pkg := c.exports[path]
 	switch {
 	case pkg == nil:
 		return nil, errors.New("not found")
@@ -80,24 +168,47 @@ func (c *compiler) exported(path string) (io.ReadCloser, error) {
 	return os.Open(pkg.ExportFile)
 }
 
-// Import is called for the packages to check, and by the type checker for their imports.
-func (c *compiler) Import(path string) (*types.Package, error) {
+// importing resolves the imports of one package. For a test they are the packages that are compiled for it.
+type importing struct {
+	*compiler
+	by *packages.Package
+}
+
+// Import is called by the type checker.
+func (i importing) Import(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
 	}
-	if done := c.done[path]; done != nil {
+	pkg := i.by.Imports[path]
+	if pkg == nil { // an import of new generated code
+		if at := slices.IndexFunc(i.own, func(pkg *packages.Package) bool { return pkg.ID == path }); at >= 0 {
+			pkg = i.own[at]
+		}
+	}
+	switch {
+	case pkg == nil:
+		return i.outside.Import(path)
+	case i.isOwn(pkg):
+		return i.check(pkg)
+	}
+	return i.outside.Import(pkg.PkgPath)
+}
+
+// check checks a package of the module, once.
+func (c *compiler) check(pkg *packages.Package) (*types.Package, error) {
+	if done, ok := c.done[pkg]; ok {
+		if done == nil {
+			return nil, errors.New("import cycle not allowed")
+		}
 		return done, nil
 	}
-	pkg := c.all[path]
-	if pkg == nil || pkg.Module == nil || pkg.Module.Dir != c.moduleDir {
-		return c.outside.Import(path)
-	}
+	c.done[pkg] = nil
 	files, err := c.parse(pkg)
 	if err != nil {
 		return nil, err
 	}
 	config := types.Config{
-		Importer:    c,
+		Importer:    importing{c, pkg},
 		Sizes:       types.SizesFor("gc", runtime.GOARCH),
 		FakeImportC: true,
 		Error:       c.typeError,
@@ -105,11 +216,11 @@ func (c *compiler) Import(path string) (*types.Package, error) {
 	if pkg.Module.GoVersion != "" {
 		config.GoVersion = "go" + pkg.Module.GoVersion
 	}
-	checked, err := config.Check(path, c.fset, files, nil)
-	c.done[path] = checked
+	checked, err := config.Check(pkg.PkgPath, c.fset, files, nil)
+	c.done[pkg] = checked
 	var known types.Error
 	if err != nil && !errors.As(err, &known) {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", pkg.PkgPath, err)
 	}
 	return checked, nil
 }
@@ -134,12 +245,14 @@ func (c *compiler) parse(pkg *packages.Package) ([]*ast.File, error) {
 			return nil, err
 		}
 		names[name] = data
-		names[filepath.Join(filepath.Dir(name), codeFile)] = nil
+		if c.code != nil {
+			names[filepath.Join(filepath.Dir(name), codeFile)] = nil
+		}
 	}
 	var files []*ast.File
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		data := names[name]
-		if filepath.Base(name) == codeFile {
+		if c.code != nil && filepath.Base(name) == codeFile {
 			if data = c.code[name]; data == nil {
 				continue
 			}

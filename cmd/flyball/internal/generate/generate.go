@@ -92,7 +92,24 @@ func (o Options) abs(p string) string {
 
 // Code plans the DeepCopy code and the apply configurations of all packages with the markers for it. It writes nothing. The
 // error is a [Problems] if the project's code or markers are wrong.
-func Code(ctx context.Context, o Options) (*Plan, error) {
+func Code(ctx context.Context, o Options) (*Plan, error) { return plan(ctx, o, (*project).planCode) }
+
+// Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems] if
+// the project's code or markers are wrong. Files are removed only if all packages of the module
+// were read.
+func Manifests(ctx context.Context, o Options) (*Plan, error) {
+	return plan(ctx, o, (*project).planManifests)
+}
+
+// All plans what [Code] and [Manifests] do. It reads the packages once.
+func All(ctx context.Context, o Options) (*Plan, error) {
+	return plan(ctx, o, (*project).planCode, (*project).planManifests)
+}
+
+// plan loads the project, generates its DeepCopy code and makes the parts of a plan. Code that does
+// not compile would lead to a wrong schema without an error. So the code is generated for manifests,
+// too, if only as a check.
+func plan(ctx context.Context, o Options, parts ...func(p *project, plan *Plan, code map[string][]byte) error) (*Plan, error) {
 	p, err := open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -101,61 +118,60 @@ func Code(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied, err := p.applyConfigurations()
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(code, applied)
-	plan := p.newPlan()
-	for _, path := range slices.Sorted(maps.Keys(code)) {
-		if err := plan.add(path, code[path]); err != nil {
+	plan := &Plan{Root: p.Dir}
+	for _, part := range parts {
+		if err := part(p, plan, code); err != nil {
 			return nil, err
 		}
 	}
-	stale, err := p.staleCode(code)
-	if err != nil {
-		return nil, err
-	}
-	plan.removeAll(stale)
+	plan.Warnings = p.warnings
 	return plan, nil
 }
 
-// Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems] if
-// the project's code or markers are wrong. Files are removed only if all packages of the module
-// were read.
-func Manifests(ctx context.Context, o Options) (*Plan, error) {
-	p, err := open(ctx, o)
+// planCode adds the code to a plan.
+func (p *project) planCode(plan *Plan, code map[string][]byte) error {
+	applied, err := p.applyConfigurations()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// Code that does not compile would lead to a wrong schema without an error. So the code is
-	// generated here too, only as a check.
-	if _, err := p.code(); err != nil {
-		return nil, err
+	maps.Copy(applied, code)
+	for _, path := range slices.Sorted(maps.Keys(applied)) {
+		if err := plan.add(path, applied[path]); err != nil {
+			return err
+		}
 	}
-	plan := p.newPlan()
+	stale, err := p.staleCode(applied)
+	if err != nil {
+		return err
+	}
+	plan.removeAll(stale)
+	return nil
+}
+
+// planManifests adds the manifests to a plan, and sorts it.
+func (p *project) planManifests(plan *Plan, _ map[string][]byte) error {
 	dir := p.abs(p.Output)
 	bases := filepath.Join(dir, "crd", "bases")
 	crds, err := p.crds(bases)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	role, err := p.roles()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	webhooks, err := p.webhooks()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, path := range slices.Sorted(maps.Keys(crds)) {
 		if err := plan.add(path, crds[path]); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if p.whole {
 		if err := plan.removeStale(bases, crds); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	// A binding needs its role, so an empty role replaces none in projects with roles.
@@ -163,7 +179,7 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 	if role == nil && p.whole {
 		if _, err := os.Stat(rbacDir); err == nil {
 			if role, err = p.emptyRole(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
@@ -172,7 +188,7 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 		ours[filepath.Join(rbacDir, "role.yaml")] = role
 	}
 	if err := p.warnBeside(dir, ours); err != nil {
-		return nil, err
+		return err
 	}
 	for path, data := range map[string][]byte{
 		filepath.Join(rbacDir, "role.yaml"):             role,
@@ -184,12 +200,11 @@ func Manifests(ctx context.Context, o Options) (*Plan, error) {
 			err = plan.removeOurs(path)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	plan.sort()
-	plan.Warnings = p.warnings
-	return plan, nil
+	return nil
 }
 
 // open loads the project and checks its markers.
@@ -208,8 +223,6 @@ func open(ctx context.Context, o Options) (*project, error) {
 	}
 	return p, append(problems, p.checkMarkers()...).err()
 }
-
-func (p *project) newPlan() *Plan { return &Plan{Root: p.Dir, Warnings: p.warnings} }
 
 // warn adds a warning.
 func (p *project) warn(pos Position, marker, format string, args ...any) {

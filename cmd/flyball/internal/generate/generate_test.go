@@ -17,9 +17,9 @@ import (
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
-	code, manifests := both(t, Options{Dir: dir, HeaderFile: "hack/boilerplate.go.txt", Year: "2026"})
+	plan := apply(t, All, Options{Dir: dir, HeaderFile: "hack/boilerplate.go.txt", Year: "2026"})
 	got := &txtar.Archive{Comment: []byte("What is generated from shop.txtar.\n")}
-	for _, f := range append(code.Write, manifests.Write...) {
+	for _, f := range plan.Write {
 		onDisk, err := os.ReadFile(filepath.Join(dir, f.Path))
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("file %d is %s:\n%s\nwant %s:\n%s", i, g.Name, g.Data, w.Name, w.Data)
 		}
 	}
-	for _, w := range append(code.Warnings, manifests.Warnings...) {
+	for _, w := range plan.Warnings {
 		t.Errorf("warning: %v", w)
 	}
 }
@@ -55,7 +55,7 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Dir: dir}
-	both(t, o)
+	apply(t, Manifests, o)
 	about := func() (second, unbound []string) {
 		t.Helper()
 		plan, err := Manifests(t.Context(), o)
@@ -109,12 +109,11 @@ func TestRemovedMarkers(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
 	o := Options{Dir: dir}
-	both(t, o)
+	apply(t, All, o)
 
 	before := state(t, dir)
-	code, manifests := both(t, o)
-	if !code.UpToDate() || !manifests.UpToDate() || len(code.Unchanged) != 2 || len(manifests.Unchanged) != 4 {
-		t.Errorf("second run: %+v %+v", code, manifests)
+	if plan := apply(t, All, o); !plan.UpToDate() || len(plan.Unchanged) != 2+4 {
+		t.Errorf("second run: %+v", plan)
 	}
 	if after := state(t, dir); !maps.Equal(before, after) {
 		t.Errorf("the second run touched %v", difference(before, after))
@@ -206,9 +205,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 	edit(t, dir, "internal/webhook/order.go", "+kubebuilder:webhook", "")
 	write(t, dir, "config/crd/bases/old.yaml", []byte(yamlMark+"\n---\n"))
-	code, manifests := both(t, Options{Dir: dir})
-	if len(code.Remove) != 0 || !slices.Equal(manifests.Remove, []string{"config/crd/bases/old.yaml"}) {
-		t.Errorf("removed %v and %v", code.Remove, manifests.Remove)
+	if plan := apply(t, All, Options{Dir: dir}); !slices.Equal(plan.Remove, []string{"config/crd/bases/old.yaml"}) {
+		t.Errorf("removed %v", plan.Remove)
 	}
 }
 
@@ -217,11 +215,10 @@ func TestSomePaths(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
 	o := Options{Dir: dir}
-	both(t, o)
+	apply(t, All, o)
 	o.Paths = []string{"./internal/...", "example.com/shop/api/v1"}
-	code, manifests := both(t, o)
-	if len(code.Remove)+len(manifests.Remove) > 0 || len(manifests.Write) != 1 {
-		t.Errorf("removed %v and %v, wrote %d; want the CRD of v1 alone", code.Remove, manifests.Remove, len(manifests.Write))
+	if plan := apply(t, All, o); len(plan.Remove) > 0 || len(plan.Write) != 1 {
+		t.Errorf("removed %v, wrote %d; want the CRD of v1 alone", plan.Remove, len(plan.Write))
 	}
 	for _, paths := range [][]string{{"../..."}, {"./none"}, {"k8s.io/api/core/v1"}, {"./config"}} {
 		o.Paths = paths

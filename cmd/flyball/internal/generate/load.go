@@ -38,8 +38,8 @@ type project struct {
 // ErrNoModule says that a folder belongs to no Go module.
 var ErrNoModule = errors.New("no go.mod here or in a folder above")
 
-// load finds the module and parses its packages.
-func (p *project) load() error {
+// findModule finds the module of Dir.
+func (p *project) findModule() error {
 	dir, err := moduleDir(p.Dir)
 	if err != nil {
 		return err
@@ -52,6 +52,16 @@ func (p *project) load() error {
 	if p.module == "" {
 		return fmt.Errorf("%s: no module path", filepath.Join(dir, "go.mod"))
 	}
+	return nil
+}
+
+// load finds the module and parses its packages.
+func (p *project) load() error {
+	err := p.findModule()
+	if err != nil {
+		return err
+	}
+	dir := p.moduleDir
 	patterns := make([]string, len(p.Paths))
 	for i, s := range p.Paths {
 		if patterns[i], err = p.pattern(s); err != nil {
@@ -72,7 +82,7 @@ func (p *project) load() error {
 			continue // another module whose path begins like this one's
 		}
 		r.NeedSyntax()
-		problems = append(problems, p.rootErrors(r)...)
+		problems = append(problems, p.errorsOf(r.Package)...)
 		p.roots = append(p.roots, r)
 	}
 	if len(p.roots) == 0 {
@@ -99,9 +109,9 @@ func (p *project) nothingFound() error {
 	return err
 }
 
-// rootErrors returns the errors of one package alone: files that do not parse, and missing imports.
-func (p *project) rootErrors(r *loader.Package) Problems {
-	alone := *r.Package
+// errorsOf returns the errors of one package alone: files that do not parse, and missing imports.
+func (p *project) errorsOf(pkg *packages.Package) Problems {
+	alone := *pkg
 	alone.Imports = nil
 	return p.packageErrors([]*packages.Package{&alone})
 }

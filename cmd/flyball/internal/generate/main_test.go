@@ -108,12 +108,6 @@ func state(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// both generates code and then manifests, and writes them.
-func both(t *testing.T, o Options) (code, manifests *Plan) {
-	t.Helper()
-	return apply(t, Code, o), apply(t, Manifests, o)
-}
-
 func apply(t *testing.T, make func(context.Context, Options) (*Plan, error), o Options) *Plan {
 	t.Helper()
 	plan, err := make(t.Context(), o)

@@ -3,7 +3,7 @@
 //
 //	PROJECT ──► Project ──► step (Init, CreateAPI, Edit, DeleteAPI, …) ──► stage: a copy of the project
 //	                              ▲                                         │ render templates
-//	   names and flags, checked ──┘                                         │ generate, go mod tidy, vet
+//	   names and flags, checked ──┘                                         │ go mod tidy, generate, check
 //	                                                                        ▼
 //	                                                          commit: the changed files, or none
 //
@@ -32,8 +32,8 @@ type Options struct {
 	// FlyballDir is a checkout of Flyball. Empty means the one that this program was built from.
 	// Only Init reads it.
 	FlyballDir string
-	// Generate writes the code and the manifests that follow from the markers in a project. It is
-	// required.
+	// Generate writes the code and the manifests that follow from the markers in a project. Its error says
+	// why they cannot be made, or what of the project does not compile. It is required.
 	Generate func(ctx context.Context, dir string) error
 	// Progress is called with a short description before each long operation. Nil means no calls.
 	Progress func(doing string)
@@ -178,7 +178,7 @@ func (s *step) keep(p *Project) error {
 	return nil
 }
 
-// finish generates, tidies, builds and commits the result to the project.
+// finish tidies, generates and commits the result to the project.
 func (s *step) finish(ctx context.Context) (*Result, error) {
 	if len(s.exist) > 0 {
 		return nil, &ExistsError{Files: s.exist}
@@ -196,12 +196,8 @@ func (s *step) finish(ctx context.Context) (*Result, error) {
 	if err := s.o.run(ctx, s.dir, "go", "mod", "tidy"); err != nil {
 		return nil, err
 	}
-	s.o.say("code and manifests from markers")
+	s.o.say("code and manifests from markers, and whether all compiles")
 	if err := s.o.Generate(ctx, s.dir); err != nil {
-		return nil, err
-	}
-	s.o.say("go vet")
-	if err := s.o.run(ctx, s.dir, "go", "vet", "./..."); err != nil {
 		return nil, err
 	}
 	files, err := s.commit()

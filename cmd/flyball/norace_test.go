@@ -1,0 +1,6 @@
+//go:build !race
+
+package main
+
+// raced says that this program has the race detector.
+const raced = false
