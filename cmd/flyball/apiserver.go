@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ type apiserverFlags struct {
 	kubeconfigOut string
 	port          int
 	crds          string
+	latency       time.Duration
 	state, from   string
 	buildOnly     bool
 	controllers   []string
@@ -90,7 +92,11 @@ a program that is built already.`,
 			}
 			_, closed := f.gates()
 			_, unusable := stateFile(f.state).check()
-			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, closed, unusable)
+			var early error
+			if f.latency < 0 {
+				early = fmt.Errorf("--latency: %v is negative", f.latency)
+			}
+			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, closed, unusable, early)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -106,6 +112,7 @@ a program that is built already.`,
 	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` separated by commas; * is all, -NAME leaves one out")
 	fs.BoolVar(&f.tls, "tls", false, "serve HTTPS and HTTP/2, to clients with a certificate or a token")
 	fs.BoolVar(&f.rbac, "rbac", false, "let users do only what their roles allow, as a real server does; implies --tls")
+	fs.DurationVar(&f.latency, "latency", 0, "let each answer wait for this `TIME` after its effect, as those of a real server do, such as 5ms")
 	fs.StringToStringVar(&f.featureGates, "feature-gates", nil, "turn on features of Kubernetes by `NAME=true`: ShardedListAndWatch")
 	return cmd
 }
@@ -153,7 +160,7 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, TLS: f.tls, RBAC: f.rbac, FeatureGates: gates, Progress: errOut})
+	s, err := apiserver.New(ctx, apiserver.Options{CRDs: f.crds, Port: f.port, State: begin, Controllers: f.controllers, TLS: f.tls, RBAC: f.rbac, FeatureGates: gates, Latency: f.latency, Progress: errOut})
 	if err != nil {
 		return unlessAsked(ctx, err)
 	}

@@ -91,6 +91,8 @@ func TestExitStatus(t *testing.T) {
 		{"apiserver --state /nowhere/at/all", 2},
 		{"apiserver --state /", 2},
 		{"apiserver --controllers deploymint", 2},
+		{"apiserver --latency -1ms", 2},
+		{"apiserver --latency 5", 2},
 		{"apiserver --feature-gates WatchList=true", 2},
 		{"apiserver --feature-gates ShardedListAndWatch=maybe", 2},
 		{"apiserver --feature-gates ShardedListAndWatch", 2},

@@ -77,6 +77,9 @@ type Options struct {
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
+	// Latency is how long each answer to a client waits after its effect. A real server takes one to ten milliseconds.
+	// Programs that read a cache right after a write, and happen to see the write there, may need the same here.
+	Latency time.Duration
 	// RBAC lets users do only what roles allow. The server starts with the roles and bindings of a real one. A request
 	// without a certificate and a token is made by system:anonymous. RBAC implies TLS.
 	RBAC bool
@@ -192,7 +195,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
 		return nil, err
 	}
-	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, FaultTime: faultTime()})
+	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, Latency: o.Latency, FaultTime: faultTime()})
 	if err := define(handler, o.CRDs, definitions); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}

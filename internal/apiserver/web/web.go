@@ -29,6 +29,8 @@ type Options struct {
 	Bookmarks time.Duration
 	// Log receives errors of the server itself. nil means no output.
 	Log *slog.Logger
+	// Latency is how long an answer to a client waits after its effect.
+	Latency time.Duration
 	// FaultTime is the least time that a request takes that matches a fault rule.
 	FaultTime time.Duration
 	// DialWebhook connects to webhooks. nil means the network.
@@ -246,6 +248,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	plan := s.plan(req)
 	answer := s.answer(r.Context(), req, plan)
+	s.pause(r.Context(), faults.Plan{Delay: s.opts.Latency}, nil)
 	for name, value := range answer.Header {
 		header.Set(name, value)
 	}
