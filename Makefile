@@ -31,6 +31,12 @@ test: controlplane rules
 test-memory: rules
 	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m work
 
+# The same random calls to the API server in memory and to the real one: every difference fails, made as short as
+# possible. CALLS=1000000 makes more of them, FIRST=N begins at another sequence.
+random: export CALLS := $(or $(CALLS),100000)
+random: controlplane rules
+	$(GO) test $(TESTFLAGS) -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./test/apiserver
+
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
 test-real: controlplane
