@@ -21,6 +21,7 @@ func TestAClientGoesDuringAWebhook(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	h.on("/v", func(v review) string {
 		leave()
+		<-v.gone // the server knows
 		return allow()(v)
 	})
 	h.configure("Validating", "one", h.hook("/v", `"failurePolicy":"Ignore","timeoutSeconds":30`))

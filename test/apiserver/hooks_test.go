@@ -70,6 +70,7 @@ type hookServer struct {
 // review has the fields of reviews of all sorts.
 type review struct {
 	text    []byte
+	gone    <-chan struct{} // closed when the caller has gone
 	Request struct {
 		UID, Operation, Name string
 		DryRun               bool
@@ -99,7 +100,7 @@ func (h *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the caller has gone
 	}
-	v := review{text: body}
+	v := review{text: body, gone: r.Context().Done()}
 	if err := json.Unmarshal(body, &v); err != nil && r.Method == http.MethodPost {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
