@@ -159,11 +159,11 @@ func (a *api) answer(req *Request) *Answer {
 	if err == nil {
 		err = a.serve(w, r, c, &warnings)
 	}
-	if err != nil {
-		return &Answer{Code: http.StatusInternalServerError, ContentType: "text/plain", Body: []byte("rules: " + err.Error())}
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil { // it may come from what is missing
+		return &Answer{Code: http.StatusInternalServerError, ContentType: "text/plain", Body: []byte("rules: " + err.Error()), Missing: c.missingKeys(), Calls: c.hooks.missing}
+	}
 	body := c.hooks.replaceUIDs(w.body.Bytes())
 	if w.code == http.StatusUnprocessableEntity {
 		body = inOrder(body, w.header.Get("Content-Type"), !a.builtin[groupOf(r.URL.Path)])

@@ -31,11 +31,16 @@ func (h *hookServer) gaugeDefinition(storage, client string) string {
 		fmt.Sprintf(gaugeVersions, storage == "v1", storage == "v2"), client)
 }
 
-// defineGauges creates the definition and waits until both versions are served.
+// defineGauges creates the definition and waits until both versions are served. The first is stored.
 func (h *hookServer) defineGauges() {
 	h.s.t.Helper()
+	h.defineStored("v1")
+}
+
+func (h *hookServer) defineStored(storage string) {
+	h.s.t.Helper()
 	h.on("/convert", converted(func(map[string]any) {}))
-	h.s.post(definitions, h.gaugeDefinition("v1", fmt.Sprintf(`{"url":"%s/convert","caBundle":%q}`, h.url, authority().bundle)))
+	h.s.post(definitions, h.gaugeDefinition(storage, fmt.Sprintf(`{"url":"%s/convert","caBundle":%q}`, h.url, authority().bundle)))
 	h.s.await(definitions+"/gauges.NS.example.com", "InitialNamesAccepted")
 	for _, v := range []string{"v1", "v2"} {
 		h.s.await("/apis/NS.example.com/"+v, `"gauges"`)
@@ -151,6 +156,23 @@ var conversionCases = []conformanceCase{
 		s.delete(v2+"/a", "")
 		s.delete(v2, "")
 		s.get(v1)
+	}},
+	{"the definition of converted objects goes", func(s *session) {
+		h := newHooks(s)
+		h.defineStored("v2")
+		s.post(fmt.Sprintf(gauges, "v1"), gauge("v1", "a", 1))
+		h.on("/convert", func(review) string { return "500 down" }) // they are deleted as they are stored
+		s.delete(definitions+"/gauges.NS.example.com", "")
+		s.await(definitions+"/gauges.NS.example.com", "NotFound")
+	}},
+	{"the definition of objects in a version that is not served goes", func(s *session) {
+		h := newHooks(s)
+		h.defineGauges()
+		s.post(fmt.Sprintf(gauges, "v1"), gauge("v1", "a", 1))
+		s.patch(jsonPatch, definitions+"/gauges.NS.example.com", `[{"op":"replace","path":"/spec/versions/0/served","value":false}]`)
+		s.await(fmt.Sprintf(gauges, "v1"), "404")
+		s.delete(definitions+"/gauges.NS.example.com", "")
+		s.await(definitions+"/gauges.NS.example.com", "NotFound")
 	}},
 	{"watches are converted by a webhook", func(s *session) {
 		h := newHooks(s)
