@@ -16,8 +16,8 @@ func (a answer) clusterIP(s *session) string {
 	return v.Spec.ClusterIP
 }
 
-// serverCases are about what the server itself writes.
-var serverCases = []conformanceCase{
+// addressCases need the range of addresses of the start to be the only one. Cases about ServiceCIDRs define another.
+var addressCases = []conformanceCase{
 	{"addresses of Services", func(s *session) {
 		service := func(name, spec string) string {
 			return fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{%s},"spec":{"ports":[{"port":80}]%s}}`, name, spec)
@@ -44,6 +44,10 @@ var serverCases = []conformanceCase{
 		s.get(ipAddresses + "/" + ip)
 		s.post("~/services", service(`"name":"headless"`, `,"clusterIP":"None"`))
 	}},
+}
+
+// serverCases are about what the server itself writes.
+var serverCases = []conformanceCase{
 	{"an address that is taken by hand", func(s *session) {
 		var n int
 		if _, err := fmt.Sscanf(s.ns, "c-%d", &n); err != nil {
