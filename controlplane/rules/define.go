@@ -194,9 +194,11 @@ func customKeys(d *definition) string { return "/" + d.Spec.Group + "/" + d.Spec
 // deleteAll deletes those objects of a definition that are not being deleted yet, in the version in which they are
 // stored if that is served: then nothing is converted.
 func (a *api) deleteAll(c *call, d *definition) error {
-	served := slices.IndexFunc(d.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Served && v.Storage })
-	if served < 0 {
-		served = slices.IndexFunc(d.Spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool { return v.Served })
+	served := -1
+	for i, v := range d.Spec.Versions {
+		if v.Served && (served < 0 || v.Storage) {
+			served = i
+		}
 	}
 	if served < 0 {
 		return nil // as long as no version is served, its objects stay
