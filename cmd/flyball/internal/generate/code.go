@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
@@ -61,7 +62,7 @@ func (p *project) code() (map[string][]byte, error) {
 	}
 	files := memory{}
 	if err := g.Generate(&genall.GenerationContext{
-		Collector: p.collector, Roots: p.roots, Checker: p.checker,
+		Collector: p.collector, Roots: p.marked(copyMarkers...), Checker: p.checker,
 		OutputRule: files, InputRule: genall.InputFromFileSystem,
 	}); err != nil {
 		return nil, err
@@ -79,6 +80,20 @@ func (p *project) code() (map[string][]byte, error) {
 		problems = p.generatorErrors()
 	}
 	return out, problems.err()
+}
+
+// copyMarkers are those that ask for DeepCopy code.
+var copyMarkers = []string{"kubebuilder:object:generate", rootMarker, "k8s:deepcopy-gen", "k8s:deepcopy-gen:interfaces"}
+
+// marked returns the packages that have one of these markers. A generator checks the types of the packages that it
+// is given, and of all that their types refer to, from source.
+func (p *project) marked(names ...string) (out []*loader.Package) {
+	for _, r := range p.roots {
+		if slices.ContainsFunc(p.marks, func(m *mark) bool { return m.pkg == r && slices.Contains(names, m.def.Name) }) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // checkHeader rejects a file that cannot stand at the top of Go code.
