@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
 // Compile checks that all packages of the module of o.Dir compile, with their tests. It builds and writes
@@ -41,8 +42,11 @@ func Compile(ctx context.Context, o Options) error {
 }
 
 // compile checks the packages that have generated code or kinds, and all packages of the module
-// that they import. The generated code replaces that on disk.
+// that they import; or all packages, with their tests. The generated code replaces that on disk.
 func (p *project) compile(code map[string][]byte) (Problems, error) {
+	if p.all {
+		return p.checkTypes(code, true, "./...")
+	}
 	var paths []string
 	for _, r := range p.roots {
 		if len(r.CompiledGoFiles) == 0 {
@@ -63,9 +67,22 @@ func (p *project) compile(code map[string][]byte) (Problems, error) {
 func (p *project) checkTypes(code map[string][]byte, tests bool, patterns ...string) (Problems, error) {
 	config := packages.Config{
 		Context: p.ctx, Dir: p.moduleDir, Env: p.env(), Tests: tests,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedDeps | packages.NeedModule | packages.NeedEmbedFiles,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule | packages.NeedEmbedFiles,
 	}
+	c, err := p.checkOnce(config, code, patterns)
+	if err == nil && c.cgo {
+		// Its code is compiled from what cgo makes of it. To ask for that costs more than all the rest.
+		config.Mode |= packages.NeedCompiledGoFiles
+		c, err = p.checkOnce(config, code, patterns)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.problems, nil
+}
+
+// checkOnce loads packages and checks them.
+func (p *project) checkOnce(config packages.Config, code map[string][]byte, patterns []string) (*compiler, error) {
 	pkgs, err := packages.Load(&config, patterns...)
 	if err != nil {
 		return nil, err
@@ -84,7 +101,7 @@ func (p *project) checkTypes(code map[string][]byte, tests bool, patterns ...str
 	for _, pkg := range c.own {
 		c.problems = append(c.problems, p.errorsOf(pkg)...)
 	}
-	return c.problems, nil
+	return c, nil
 }
 
 // compiler checks the types of the module's packages from their source. The go command compiles other
@@ -97,6 +114,7 @@ type compiler struct {
 	exports  map[string]*packages.Package // the others that they import, by path
 	outside  types.Importer
 	done     map[*packages.Package]*types.Package
+	cgo      bool // a package of the module uses it
 	problems Problems
 }
 
@@ -236,28 +254,41 @@ func (c *compiler) add(at token.Position, message string) {
 	c.problems = append(c.problems, problemf(Position{File: c.rel(at.Filename), Line: at.Line, Column: at.Column}, "", "%s", message))
 }
 
+// wasRead reports whether code was generated for a package if it asks for that.
+func (c *compiler) wasRead(pkg *packages.Package) bool {
+	return slices.ContainsFunc(c.roots, func(r *loader.Package) bool { return r.PkgPath == pkg.PkgPath })
+}
+
 // parse reads the files of a package, with the new generated one.
 func (c *compiler) parse(pkg *packages.Package) ([]*ast.File, error) {
+	from := pkg.GoFiles
+	if len(pkg.CompiledGoFiles) > 0 {
+		from = pkg.CompiledGoFiles
+	}
 	names := map[string][]byte{}
-	for _, name := range pkg.CompiledGoFiles {
+	for _, name := range from {
+		if c.code != nil {
+			generated := filepath.Join(filepath.Dir(name), codeFile)
+			names[generated] = c.code[generated]
+		}
+	}
+	for _, name := range from {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		names[name] = data
-		if c.code != nil {
-			names[filepath.Join(filepath.Dir(name), codeFile)] = nil
+		// What was generated earlier is written anew or removed, if the package was read. The file of another tool stays.
+		gone := c.code != nil && filepath.Base(name) == codeFile && codeMarkLine.Match(data) && c.wasRead(pkg)
+		if names[name] == nil && !gone {
+			names[name] = data
 		}
 	}
 	var files []*ast.File
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		data := names[name]
-		if c.code != nil && filepath.Base(name) == codeFile {
-			if data = c.code[name]; data == nil {
-				continue
-			}
+		if names[name] == nil {
+			continue
 		}
-		file, err := parser.ParseFile(c.fset, name, data, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(c.fset, name, names[name], parser.SkipObjectResolution)
 		var list scanner.ErrorList
 		switch {
 		case errors.As(err, &list):
@@ -267,6 +298,7 @@ func (c *compiler) parse(pkg *packages.Package) ([]*ast.File, error) {
 		case err != nil:
 			return nil, err
 		}
+		c.cgo = c.cgo || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"C"` })
 		files = append(files, file)
 	}
 	return files, nil

@@ -92,33 +92,38 @@ func (o Options) abs(p string) string {
 
 // Code plans the DeepCopy code and the apply configurations of all packages with the markers for it. It writes nothing. The
 // error is a [Problems] if the project's code or markers are wrong.
-func Code(ctx context.Context, o Options) (*Plan, error) { return plan(ctx, o, (*project).planCode) }
+func Code(ctx context.Context, o Options) (*Plan, error) {
+	return plan(ctx, o, false, (*project).planCode)
+}
 
 // Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems] if
 // the project's code or markers are wrong. Files are removed only if all packages of the module
 // were read.
 func Manifests(ctx context.Context, o Options) (*Plan, error) {
-	return plan(ctx, o, (*project).planManifests)
+	return plan(ctx, o, false, (*project).planManifests)
 }
 
-// All plans what [Code] and [Manifests] do. It reads the packages once.
+// All plans what [Code] and [Manifests] do, and reads the packages once. If it reads all packages of the module, it also
+// checks what [Compile] does, of the module as it will be. Only apply configurations cannot be checked before they are
+// there: see [Plan.Compiles].
 func All(ctx context.Context, o Options) (*Plan, error) {
-	return plan(ctx, o, (*project).planCode, (*project).planManifests)
+	return plan(ctx, o, true, (*project).planCode, (*project).planManifests)
 }
 
 // plan loads the project, generates its DeepCopy code and makes the parts of a plan. Code that does
 // not compile would lead to a wrong schema without an error. So the code is generated for manifests,
-// too, if only as a check.
-func plan(ctx context.Context, o Options, parts ...func(p *project, plan *Plan, code map[string][]byte) error) (*Plan, error) {
+// too, if only as a check. It checks all packages if all is set.
+func plan(ctx context.Context, o Options, all bool, parts ...func(p *project, plan *Plan, code map[string][]byte) error) (*Plan, error) {
 	p, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	p.all = all && p.whole && !slices.ContainsFunc(p.marks, func(m *mark) bool { return m.def.Name == applyMarker })
 	code, err := p.code()
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Root: p.Dir}
+	plan := &Plan{Root: p.Dir, Compiles: p.all}
 	for _, part := range parts {
 		if err := part(p, plan, code); err != nil {
 			return nil, err

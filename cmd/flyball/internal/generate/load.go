@@ -27,6 +27,7 @@ type project struct {
 	module    string // module path
 	moduleDir string
 	whole     bool // all of its packages are read
+	all       bool // all of its packages are checked
 	fset      *token.FileSet
 	roots     []*loader.Package
 	collector *markers.Collector
