@@ -113,24 +113,37 @@ func All(ctx context.Context, o Options) (*Plan, error) {
 // plan loads the project, generates its DeepCopy code and makes the parts of a plan. Code that does
 // not compile would lead to a wrong schema without an error. So the code is generated for manifests,
 // too, if only as a check. It checks all packages if all is set.
-func plan(ctx context.Context, o Options, all bool, parts ...func(p *project, plan *Plan, code map[string][]byte) error) (*Plan, error) {
+func plan(ctx context.Context, o Options, all bool, parts ...part) (*Plan, error) {
+	p, plan, err := planOnce(ctx, o, false, all, parts)
+	if p != nil && p.lacking() {
+		_, plan, err = planOnce(ctx, o, true, all, parts)
+	}
+	return plan, err
+}
+
+// part makes a part of a plan.
+type part func(p *project, plan *Plan, code map[string][]byte) error
+
+// planOnce makes a plan, with the source of the standard library or without.
+func planOnce(ctx context.Context, o Options, source, all bool, parts []part) (*project, *Plan, error) {
 	p, err := open(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	p.source = source
 	p.all = all && p.whole && !slices.ContainsFunc(p.marks, func(m *mark) bool { return m.def.Name == applyMarker })
 	code, err := p.code()
 	if err != nil {
-		return nil, err
+		return p, nil, err
 	}
 	plan := &Plan{Root: p.Dir, Compiles: p.all}
 	for _, part := range parts {
 		if err := part(p, plan, code); err != nil {
-			return nil, err
+			return p, nil, err
 		}
 	}
 	plan.Warnings = p.warnings
-	return plan, nil
+	return p, plan, nil
 }
 
 // planCode adds the code to a plan.

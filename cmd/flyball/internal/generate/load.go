@@ -28,12 +28,15 @@ type project struct {
 	moduleDir string
 	whole     bool // all of its packages are read
 	all       bool // all of its packages are checked
+	source    bool // also the standard library is read
 	fset      *token.FileSet
 	roots     []*loader.Package
 	collector *markers.Collector
 	checker   *loader.TypeChecker
 	marks     []*mark
 	warnings  []Problem
+	std       []*loader.Package            // without source
+	exports   map[string]*packages.Package // with export data, by path
 }
 
 // ErrNoModule says that a folder belongs to no Go module.
