@@ -100,8 +100,33 @@ func (p *project) imported() (out []*loader.Package) {
 	return out
 }
 
-// lacking reports whether a generator asked for the source of a package that has its types by export data. It then has
-// an error that no other package has.
+// lacking reports whether a generator needs source that was left out: that of a package that has its types by export
+// data, which then has an error that no other package has; or what cgo makes of a package whose types were checked.
 func (p *project) lacking() bool {
-	return slices.ContainsFunc(p.std, func(pkg *loader.Package) bool { return len(pkg.Errors) > 0 })
+	if p.source {
+		return false
+	}
+	seen := map[*loader.Package]bool{}
+	var lacks func(pkg *loader.Package) bool
+	lacks = func(pkg *loader.Package) bool {
+		if seen[pkg] || pkg.TypesInfo == nil {
+			return false
+		}
+		seen[pkg] = true
+		if slices.Contains(p.std, pkg) {
+			return len(pkg.Errors) > 0
+		}
+		for _, file := range pkg.Syntax {
+			if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"C"` }) {
+				return true
+			}
+		}
+		for _, i := range pkg.Imports() {
+			if lacks(i) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(p.roots, lacks)
 }

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 func TestStandardLibrary(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
-	o := Options{Dir: dir}
+	o := Options{Dir: dir, Env: []string{"CGO_ENABLED=1"}}
 	made := func(source bool) (*project, map[string]string) {
 		t.Helper()
 		p, plan, err := planOnce(t.Context(), o, source, true, []part{(*project).planCode, (*project).planManifests})
@@ -33,19 +34,32 @@ func TestStandardLibrary(t *testing.T) {
 		t.Errorf("with its source %q differ; from source %q", difference(without, with), checked(p))
 	}
 
+	const imports = "import (\n"
+	edit(t, dir, "api/v1/order.go", imports, imports+"	\"time\"\n\n")
 	edit(t, dir, "api/v1/order.go", "	Size int32 `json:\"size\"`\n", "	Size int32 `json:\"size\"`\n	// Wait is a while.\n	Wait time.Duration `json:\"wait,omitempty\"`\n")
-	edit(t, dir, "api/v1/order.go", "import (\n", "import (\n	\"time\"\n\n")
 	if p, _ := made(false); !p.lacking() {
 		t.Error("a definition has a duration, and its type is lacking nowhere")
 	}
-	o.Paths = []string{"./..."}
 	plan := apply(t, All, o)
-	for _, f := range plan.Write {
-		if strings.HasSuffix(f.Path, "_orders.yaml") && strings.Contains(string(f.Data), "description: Wait is a while.") {
-			return
-		}
+	if !slices.ContainsFunc(plan.Write, func(f File) bool {
+		return strings.HasSuffix(f.Path, "_orders.yaml") && strings.Contains(string(f.Data), "description: Wait is a while.")
+	}) {
+		t.Errorf("of %q, no definition has the duration", plan.Paths())
 	}
-	t.Errorf("of %q, no definition has the duration", plan.Paths())
+	edit(t, dir, "api/v1/order.go", "	\"time\"\n\n", "")
+	edit(t, dir, "api/v1/order.go", "	Wait time.Duration `json:\"wait,omitempty\"`\n", "")
+
+	// The same holds for cgo in a package with kinds, and not for one elsewhere.
+	const cgo = "// #define ONE 1\nimport \"C\"\n\nconst One = C.ONE\n"
+	write(t, dir, "one/one.go", []byte("package one\n\n"+cgo))
+	if p, _ := made(false); p.lacking() {
+		t.Error("what cgo makes of a package without kinds is lacking")
+	}
+	write(t, dir, "api/v1/one.go", []byte("package v1\n\n"+cgo))
+	if p, _ := made(false); !p.lacking() {
+		t.Error("what cgo makes of a package is lacking nowhere")
+	}
+	apply(t, All, o)
 }
 
 // checked returns the packages of the standard library whose source was read.

@@ -124,13 +124,12 @@ func plan(ctx context.Context, o Options, all bool, parts ...part) (*Plan, error
 // part makes a part of a plan.
 type part func(p *project, plan *Plan, code map[string][]byte) error
 
-// planOnce makes a plan, with the source of the standard library or without.
+// planOnce makes a plan, with all source or without that of cgo and the standard library.
 func planOnce(ctx context.Context, o Options, source, all bool, parts []part) (*project, *Plan, error) {
-	p, err := open(ctx, o)
+	p, err := open(ctx, o, source)
 	if err != nil {
-		return nil, nil, err
+		return p, nil, err
 	}
-	p.source = source
 	p.all = all && p.whole && !slices.ContainsFunc(p.marks, func(m *mark) bool { return m.def.Name == applyMarker })
 	code, err := p.code()
 	if err != nil {
@@ -225,19 +224,19 @@ func (p *project) planManifests(plan *Plan, _ map[string][]byte) error {
 	return nil
 }
 
-// open loads the project and checks its markers.
-func open(ctx context.Context, o Options) (*project, error) {
+// open loads the project and checks its markers. After an error it may return the project, too.
+func open(ctx context.Context, o Options, source bool) (*project, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	p := &project{Options: o, ctx: ctx}
+	p := &project{Options: o, ctx: ctx, source: source}
 	if err := p.load(); err != nil {
-		return nil, err
+		return p, err
 	}
 	problems, err := p.readMarkers()
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	return p, append(problems, p.checkMarkers()...).err()
 }

@@ -28,7 +28,7 @@ type project struct {
 	moduleDir string
 	whole     bool // all of its packages are read
 	all       bool // all of its packages are checked
-	source    bool // also the standard library is read
+	source    bool // what cgo makes and the standard library are read, too
 	fset      *token.FileSet
 	roots     []*loader.Package
 	collector *markers.Collector
@@ -74,9 +74,13 @@ func (p *project) load() error {
 		p.whole = p.whole || patterns[i] == p.module+"/..."
 	}
 	p.fset = token.NewFileSet()
-	roots, err := loader.LoadRootsWithConfig(&packages.Config{
-		Context: p.ctx, Dir: dir, Fset: p.fset, Mode: packages.NeedModule, Env: p.env(),
-	}, patterns...)
+	config := packages.Config{Context: p.ctx, Dir: dir, Fset: p.fset, Mode: packages.NeedModule, Env: p.env()}
+	if !p.source {
+		// The loader wants the files that are compiled. They are the same but with cgo, and to ask for them costs more
+		// than all the rest. See lacking.
+		config.BuildFlags = []string{"-compiled=false"}
+	}
+	roots, err := loader.LoadRootsWithConfig(&config, patterns...)
 	if err != nil {
 		return err
 	}
