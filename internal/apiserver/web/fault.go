@@ -213,6 +213,9 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 // pause waits as a plan says: for its delay, and for the end of the rule that holds it. It reports false if over was
 // closed before. It cuts the connection if the client goes or the server is closed.
 func (s *Server) pause(ctx context.Context, p faults.Plan, over <-chan struct{}) bool {
+	if p.Hang == 0 && p.Delay <= 0 {
+		return true
+	}
 	var held <-chan struct{}
 	if p.Hang != 0 {
 		held = s.held(p.Hang)
