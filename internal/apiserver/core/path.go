@@ -47,11 +47,10 @@ func (t target) collection() string {
 	if group == "" || group == "events.k8s.io" && t.resource == "events" { // the Events of both groups are the same
 		group = "core"
 	}
-	key := "/" + group + "/" + t.resource + "/"
-	if t.namespace != "" {
-		key += t.namespace + "/"
+	if t.namespace == "" {
+		return "/" + group + "/" + t.resource + "/"
 	}
-	return key
+	return "/" + group + "/" + t.resource + "/" + t.namespace + "/"
 }
 
 func (t target) key() string { return t.collection() + t.name }

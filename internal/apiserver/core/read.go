@@ -51,7 +51,6 @@ func (v View) Read(now time.Time, req Request) Answer {
 			if err != nil {
 				return failed(req, err)
 			}
-			answer.Body = bytes.Clone(answer.Body)
 			return answer
 		}
 	}

@@ -75,15 +75,16 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 			return ask(req)
 		}
 		keep := f.create || again != Creates
-		t, asked := m.find(f, keep)
-		if t != nil && t.fits(f) {
-			return t.fill(f), nil
+		t, asked := m.find(&f, keep)
+		if t != nil && t.fits(&f) {
+			return t.fill(&f), nil
 		}
 		answer, err := ask(req)
 		if err != nil || !asked && again != First || t != nil {
 			return answer, err
 		}
-		if t := learn(f, req, answer, ask); t != nil {
+		learned := f // so that the other answers need no memory for f
+		if t := learn(&learned, req, answer, ask); t != nil {
 			m.put(f.key, t, keep)
 		}
 		return answer, nil

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/url"
@@ -200,6 +201,9 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 		answer = s.do(ctx, req, func(r core.Request) core.Answer { return view.Before(p.Stale).Read(s.time(), r) })
 	} else {
 		answer = s.do(ctx, req, s.ask)
+	}
+	if len(p.Rewrite) > 0 {
+		answer.Body = bytes.Clone(answer.Body)
 	}
 	for _, change := range p.Rewrite {
 		answer.Body = change(answer.Body)

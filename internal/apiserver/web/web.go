@@ -45,7 +45,7 @@ type Server struct {
 	mu    sync.Mutex
 	state *core.State
 	view  *core.View    // a view of the present state; nil after a change
-	moved chan struct{} // closed after the next change
+	moved chan struct{} // closed after the next change; nil if nobody waits for that
 	// epoch ends when the state is restored or the server restarts. Watches end with it.
 	epoch    context.Context
 	endEpoch context.CancelCauseFunc
@@ -79,7 +79,7 @@ func New(state *core.State, o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
+		opts: o, state: state, holds: map[int]chan struct{}{}, hit: make(chan struct{}),
 		closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
@@ -156,14 +156,19 @@ func (s *Server) now() (core.View, <-chan struct{}, context.Context) {
 		v := s.state.Now()
 		s.view = &v
 	}
+	if s.moved == nil {
+		s.moved = make(chan struct{})
+	}
 	return *s.view, s.moved, s.epoch
 }
 
 // wake wakes watches and controllers after a change. The caller holds the lock.
 func (s *Server) wake() {
 	s.view = nil
-	close(s.moved)
-	s.moved = make(chan struct{})
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
+	}
 }
 
 // Snapshot returns a snapshot of the present state.
