@@ -3,16 +3,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 // BenchmarkCreate creates objects by 8 clients. Client and server are one process: its processor time is cpu-µs/op.
@@ -40,9 +46,9 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkGet reads one ConfigMap.
+// BenchmarkGet reads one ConfigMap. The constant one is the cost of the client: a transport gives it an answer of before.
 func BenchmarkGet(b *testing.B) {
-	both(b, "configmap", func(b *testing.B, c *contender) {
+	get := func(b *testing.B, c *contender) {
 		m := configMap("the-one", "v")
 		if err := client.IgnoreAlreadyExists(c.client.Create(b.Context(), m)); err != nil {
 			b.Fatal(err)
@@ -52,8 +58,54 @@ func BenchmarkGet(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-	})
+	}
+	for _, start := range []func(context.Context, io.Writer) (*contender, error){fakeClient, constant} {
+		c, err := start(b.Context(), io.Discard)
+		if err != nil {
+			b.Fatal(err)
+		}
+		cost(b, "configmap/"+c.name, c, get)
+	}
+	both(b, "configmap", get)
 }
+
+// constant returns the client of a server in memory, which is asked only once for each method and path.
+func constant(ctx context.Context, log io.Writer) (*contender, error) {
+	s, err := apiserver.New(ctx, apiserver.Options{InMemory: true, Progress: log})
+	if err != nil {
+		return nil, err
+	}
+	config := s.RESTConfig()
+	known := map[string]*http.Response{}
+	bodies := map[string][]byte{}
+	config.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+		call := req.Method + req.URL.Path
+		if known[call] == nil {
+			rt, err := rest.TransportFor(s.RESTConfig())
+			if err != nil {
+				return nil, err
+			}
+			resp, err := rt.RoundTrip(req)
+			if err != nil {
+				return nil, err
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				return nil, err
+			}
+			known[call], bodies[call] = resp, body
+		}
+		resp := *known[call]
+		resp.Body, resp.Request = io.NopCloser(bytes.NewReader(bodies[call])), req
+		return &resp, nil
+	})
+	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	return &contender{name: "constant", client: c, close: s.Close}, err
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // BenchmarkUpdate updates one ConfigMap. The rules program is another process, whose time is in ns/op only.
 func BenchmarkUpdate(b *testing.B) {
@@ -80,17 +132,24 @@ func both(b *testing.B, name string, run func(*testing.B, *contender)) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { c.close() })
 		label := name + "/memory"
 		if c.name == tcp {
 			label = name + "/tcp"
 		}
-		b.Run(label, func(b *testing.B) {
-			b.ReportAllocs()
-			before := processor(b)
-			run(b, c)
-			b.ReportMetric(float64((processor(b) - before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/op")
-		})
+		cost(b, label, c, run)
+	}
+}
+
+// cost runs a benchmark with one contender, which it closes.
+func cost(b *testing.B, name string, c *contender, run func(*testing.B, *contender)) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		before := processor(b)
+		run(b, c)
+		b.ReportMetric(float64((processor(b)-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/op")
+	})
+	if err := c.close(); err != nil {
+		b.Error(err)
 	}
 }
 

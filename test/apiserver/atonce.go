@@ -16,9 +16,9 @@ func atOnce(server *web.Server, req *http.Request) (resp *http.Response, err err
 	if req.Context().Err() != nil {
 		return nil, context.Cause(req.Context())
 	}
-	w := &wait{Context: req.Context(), server: server}
+	a := &whole{wait: wait{Context: req.Context(), server: server}}
 	defer func() {
-		cut := w.end()
+		cut := a.wait.end()
 		if p := recover(); p != nil || cut {
 			if p != nil {
 				report(p, req)
@@ -30,21 +30,22 @@ func atOnce(server *web.Server, req *http.Request) (resp *http.Response, err err
 		}
 	}()
 	header := make(http.Header, 2)
-	answer, err := server.AtOnce(w, req, header)
+	answer, err := server.AtOnce(&a.wait, req, header)
 	if err != nil {
 		return nil, err
 	}
-	a := &whole{rest: answer.Body, response: http.Response{
-		Status: status(answer.Code), StatusCode: answer.Code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, ContentLength: -1, Request: req}}
-	if req.Method == http.MethodHead {
-		a.rest = nil
+	if req.Method != http.MethodHead {
+		a.rest = answer.Body
 	}
-	a.response.Body = a
+	a.response = http.Response{
+		Status: status(answer.Code), StatusCode: answer.Code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: a, ContentLength: -1, Request: req}
 	return &a.response, nil
 }
 
-// whole is a response with its body.
+// whole is a request that is answered at once, and its response with the body.
 type whole struct {
+	wait     wait
 	response http.Response
 	rest     []byte // what of the body is not read
 	closed   atomic.Bool
