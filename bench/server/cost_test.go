@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,7 +22,8 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-// BenchmarkCreate creates objects by 8 clients. Client and server are one process: its processor time is cpu-µs/op.
+// BenchmarkCreate creates objects by 8 clients on two processors. Client and server are one process: its processor time is
+// cpu-µs/op. The constant contender is the cost of the client: a transport gives it an answer of before.
 func BenchmarkCreate(b *testing.B) {
 	var next atomic.Int64
 	for _, k := range []struct {
@@ -32,7 +34,7 @@ func BenchmarkCreate(b *testing.B) {
 		{"other", func(i int64) client.Object { return configMap(fmt.Sprintf("other-%08d", i), fmt.Sprint(100000000+i)) }},
 		{"pods", func(i int64) client.Object { return pod(fmt.Sprintf("eight-%08d", i)) }},
 	} {
-		both(b, k.name, func(b *testing.B, c *contender) {
+		among(b, k.name, func(b *testing.B, c *contender) {
 			b.SetParallelism(4)
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
@@ -42,13 +44,13 @@ func BenchmarkCreate(b *testing.B) {
 					}
 				}
 			})
-		})
+		}, constant, inMemory, overTCP)
 	}
 }
 
-// BenchmarkGet reads one ConfigMap. The constant one is the cost of the client: a transport gives it an answer of before.
+// BenchmarkGet reads one ConfigMap.
 func BenchmarkGet(b *testing.B) {
-	get := func(b *testing.B, c *contender) {
+	among(b, "configmap", func(b *testing.B, c *contender) {
 		m := configMap("the-one", "v")
 		if err := client.IgnoreAlreadyExists(c.client.Create(b.Context(), m)); err != nil {
 			b.Fatal(err)
@@ -58,15 +60,7 @@ func BenchmarkGet(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-	}
-	for _, start := range []func(context.Context, io.Writer) (*contender, error){fakeClient, constant} {
-		c, err := start(b.Context(), io.Discard)
-		if err != nil {
-			b.Fatal(err)
-		}
-		cost(b, "configmap/"+c.name, c, get)
-	}
-	both(b, "configmap", get)
+	}, fakeClient, constant, inMemory, overTCP)
 }
 
 // constant returns the client of a server in memory, which is asked only once for each method and path.
@@ -76,16 +70,18 @@ func constant(ctx context.Context, log io.Writer) (*contender, error) {
 		return nil, err
 	}
 	config := s.RESTConfig()
-	known := map[string]*http.Response{}
-	bodies := map[string][]byte{}
+	server, err := rest.TransportFor(s.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	known := map[string]*answer{}
 	config.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
-		call := req.Method + req.URL.Path
-		if known[call] == nil {
-			rt, err := rest.TransportFor(s.RESTConfig())
-			if err != nil {
-				return nil, err
-			}
-			resp, err := rt.RoundTrip(req)
+		mu.Lock()
+		a := known[req.URL.Path]
+		mu.Unlock()
+		if a == nil || a.resp.Request.Method != req.Method {
+			resp, err := server.RoundTrip(req)
 			if err != nil {
 				return nil, err
 			}
@@ -93,14 +89,22 @@ func constant(ctx context.Context, log io.Writer) (*contender, error) {
 			if err != nil {
 				return nil, err
 			}
-			known[call], bodies[call] = resp, body
+			a = &answer{resp, body}
+			mu.Lock()
+			known[req.URL.Path] = a
+			mu.Unlock()
 		}
-		resp := *known[call]
-		resp.Body, resp.Request = io.NopCloser(bytes.NewReader(bodies[call])), req
+		resp := *a.resp
+		resp.Body, resp.Request = io.NopCloser(bytes.NewReader(a.body)), req
 		return &resp, nil
 	})
 	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
 	return &contender{name: "constant", client: c, close: s.Close}, err
+}
+
+type answer struct {
+	resp *http.Response
+	body []byte
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -109,7 +113,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 
 // BenchmarkUpdate updates one ConfigMap. The rules program is another process, whose time is in ns/op only.
 func BenchmarkUpdate(b *testing.B) {
-	both(b, "configmap", func(b *testing.B, c *contender) {
+	among(b, "configmap", func(b *testing.B, c *contender) {
 		m := configMap("changed", "v")
 		if err := c.client.Create(b.Context(), m); err != nil {
 			if err := c.client.Get(b.Context(), client.ObjectKeyFromObject(m), m); err != nil {
@@ -122,34 +126,25 @@ func BenchmarkUpdate(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-	})
+	}, fakeClient, inMemory, overTCP)
 }
 
-// both runs a benchmark on a server of this process, and on one over TCP.
-func both(b *testing.B, name string, run func(*testing.B, *contender)) {
-	for _, start := range []func(context.Context, io.Writer) (*contender, error){inMemory, overTCP} {
+// among runs a benchmark with several contenders.
+func among(b *testing.B, name string, run func(*testing.B, *contender), contenders ...func(context.Context, io.Writer) (*contender, error)) {
+	for _, start := range contenders {
 		c, err := start(b.Context(), io.Discard)
 		if err != nil {
 			b.Fatal(err)
 		}
-		label := name + "/memory"
-		if c.name == tcp {
-			label = name + "/tcp"
+		b.Run(name+"/"+c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			before := processor(b)
+			run(b, c)
+			b.ReportMetric(float64((processor(b)-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/op")
+		})
+		if err := c.close(); err != nil {
+			b.Error(err)
 		}
-		cost(b, label, c, run)
-	}
-}
-
-// cost runs a benchmark with one contender, which it closes.
-func cost(b *testing.B, name string, c *contender, run func(*testing.B, *contender)) {
-	b.Run(name, func(b *testing.B) {
-		b.ReportAllocs()
-		before := processor(b)
-		run(b, c)
-		b.ReportMetric(float64((processor(b)-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/op")
-	})
-	if err := c.close(); err != nil {
-		b.Error(err)
 	}
 }
 
