@@ -24,15 +24,6 @@ func newProgram(answer func(*Request) *Answer) *program {
 	return &program{answer: answer, busy: make(chan struct{}, busyPerProcessor*runtime.GOMAXPROCS(0))}
 }
 
-// deepen makes room on the stack of a goroutine that begins. The handlers are so deep that it would grow four times, and
-// each time all of it is copied.
-//
-//go:noinline
-func deepen() {
-	var room [24 << 10]byte
-	runtime.KeepAlive(&room)
-}
-
 // serve answers the requests of one client until in ends.
 func (p *program) serve(in io.Reader, out io.Writer) error {
 	var wg sync.WaitGroup
@@ -53,7 +44,6 @@ func (p *program) serve(in io.Reader, out io.Writer) error {
 		wg.Go(func() {
 			defer func() { <-share }()
 			p.busy <- struct{}{}
-			deepen()
 			answer := p.answer(&req)
 			<-p.busy
 			mu.Lock()

@@ -108,7 +108,9 @@ func (w where) get(a *rules.Answer) []byte {
 }
 
 // keeps reports whether set keeps the bytes of a text.
-func (w where) keeps() bool { return w.field == body || w.field == writeObject || w.field == writeShown }
+func (w where) keeps() bool {
+	return w.field == body || w.field == writeObject || w.field == writeShown
+}
 
 // set sets a text of an answer that owns its lists and maps. The answer may keep the bytes of text.
 func (w where) set(a *rules.Answer, text []byte) {

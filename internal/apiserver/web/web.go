@@ -248,7 +248,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // identify returns the request of a client, with its user. If the credentials are not valid, refused is the answer. It
 // sets what the header of every answer has.
 func (s *Server) identify(r *http.Request, body []byte, header http.Header) (req core.Request, refused *core.Answer) {
-	header["Cache-Control"] = uncached
+	header["Cache-Control"] = []string{"no-cache, private"}
 	shown := credentials(r)
 	if core.SpaceBeforeToken(shown.Authorization) {
 		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
@@ -280,28 +280,11 @@ func head(header http.Header, answer core.Answer) {
 		return
 	}
 	if answer.ContentType != "" {
-		header["Content-Type"] = contentType(answer.ContentType)
+		header["Content-Type"] = []string{answer.ContentType}
 	}
 	if answer.RetryAfter != "" {
 		header.Set("Retry-After", answer.RetryAfter)
 	}
-}
-
-// Values of headers that answers share. Whoever changes a header replaces its values.
-var (
-	uncached     = []string{"no-cache, private"}
-	typeJSON     = []string{"application/json"}
-	typeProtobuf = []string{"application/vnd.kubernetes.protobuf"}
-)
-
-func contentType(name string) []string {
-	switch name {
-	case typeJSON[0]:
-		return typeJSON
-	case typeProtobuf[0]:
-		return typeProtobuf
-	}
-	return []string{name}
 }
 
 // quoted returns a text as a quoted string of a header.
