@@ -165,7 +165,7 @@ func (a *api) answer(req *Request) *Answer {
 		return &Answer{Code: http.StatusInternalServerError, ContentType: "text/plain", Body: []byte("rules: " + err.Error()), Missing: c.missingKeys(), Calls: c.hooks.missing}
 	}
 	body := c.hooks.replaceUIDs(w.body.Bytes())
-	if w.code == http.StatusUnprocessableEntity {
+	if w.code == http.StatusUnprocessableEntity || w.code == http.StatusConflict {
 		body = inOrder(body, w.header.Get("Content-Type"), !a.builtin[groupOf(r.URL.Path)])
 	}
 	if w.code == 0 { // nothing was written, and then the real server forgets the headers
