@@ -55,8 +55,8 @@ collections observe the parameter shardSelector, as the alpha gate of Kubernetes
 The state is gone when the server stops, unless --state names a file for it. That
 is YAML, which can be read and edited. The server starts from the file, and saves
 it when it stops, and every 30 seconds if something has changed. One server at a
-time keeps its state in a file. --from starts from
-such a file, or from a recorded cluster (bench/record), and never writes it.
+time keeps its state in a file. --from starts from such a file, or from a recorded
+cluster (bench/record), and never writes it.
 
 When the server is ready it prints one line on standard output (https with --tls
 and --rbac):

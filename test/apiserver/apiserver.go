@@ -37,6 +37,7 @@ package apiserver
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -168,7 +169,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: Options.FeatureGates: %w", err)
 	}
-	definitions, err := o.files()
+	files, err := o.files()
 	if err != nil {
 		return nil, err
 	}
@@ -186,9 +187,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		now = time.Now
 	}
 	o.TLS = o.TLS || o.RBAC
-	begin, err := beginning(core.Rules(answers.Over(do, memo.First)), o.RBAC)
-	if err != nil {
-		return nil, err
+	definitions, unreadable := readDefinitions(o.CRDs, files)
+	first, later := o.early(definitions)
+	begin, err := beginning(core.Rules(answers.Over(do, memo.First)), o.RBAC, first)
+	if err := errors.Join(unreadable, err); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
 	state := core.New(options)
@@ -196,7 +199,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, Latency: o.Latency, FaultTime: faultTime()})
-	if err := define(handler, o.CRDs, definitions); err != nil {
+	if err := define(handler.Step, later); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if err := startControllers(handler, chosen, o); err != nil {
@@ -225,8 +228,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 }
 
 // files returns the files of CRDs. Files that are missing are found here, before the rules are built.
-func (o Options) files() (definitions []string, err error) {
-	if definitions, err = filesOf(o.CRDs); err != nil {
+func (o Options) files() (crds []string, err error) {
+	if crds, err = filesOf(o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if o.State != "" {
@@ -234,7 +237,7 @@ func (o Options) files() (definitions []string, err error) {
 			return nil, fmt.Errorf("apiserver: state: %w", err)
 		}
 	}
-	return definitions, nil
+	return crds, nil
 }
 
 // URL returns the address of the server: http://127.0.0.1:PORT, or https://127.0.0.1:PORT with TLS. With InMemory
@@ -256,7 +259,7 @@ var shared struct {
 	client *rules.Client
 	kept   *memo.File // may be nil
 	err    error
-	begin  map[bool]*core.Beginning // with RBAC, and without
+	begin  map[[sha256.Size]byte]*core.Beginning // by [beginKey]
 }
 
 // errDeadline is the error if the timeout of "go test" is too short for the build.

@@ -1,53 +1,113 @@
 package apiserver
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
-	"github.com/flyball-io/flyball/internal/apiserver/web"
 	"github.com/flyball-io/flyball/internal/manifest"
 )
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// define creates the custom resource definitions in files, which are those of where. An error names the file and the
-// object.
-func define(s *web.Server, where string, files []string) error {
-	if where == "" {
-		return nil
-	}
+// definition is a custom resource definition of a file.
+type definition struct {
+	file, name string
+	title      string // the name after the kind
+	body       []byte // as JSON
+}
+
+// readDefinitions returns the definitions in files, which are those of where; also with an error, those that can be
+// read.
+func readDefinitions(where string, files []string) ([]definition, error) {
 	from := map[string]string{}
+	var out []definition
 	var errs []error
 	for _, file := range files {
-		objs, err := manifest.Read(file)
+		all, err := definitionsOf(file)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		for _, o := range objs {
-			if !manifest.IsCRD(o) {
+		for _, d := range all {
+			if first, twice := from[d.title]; twice {
+				errs = append(errs, fmt.Errorf("%s: %s is in %s, too", file, d.title, first))
 				continue
 			}
-			name := manifest.Name(o)
-			if first, twice := from[name]; twice {
-				errs = append(errs, fmt.Errorf("%s: %s is in %s, too", file, name, first))
-				continue
-			}
-			from[name] = file
-			if err := create(s, o); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %s: %w", file, name, err))
-			}
+			from[d.title] = file
+			d.file = file
+			out = append(out, d)
 		}
 	}
-	if len(errs) == 0 && len(from) == 0 {
-		return fmt.Errorf("no custom resource definition is in %s", where)
+	if where != "" && len(errs) == 0 && len(from) == 0 {
+		return nil, fmt.Errorf("no custom resource definition is in %s", where)
+	}
+	return out, errors.Join(errs...)
+}
+
+// parsed has the definitions of files that this process has read, by the hash of their texts. To parse a large one takes
+// longer than to start a server.
+var parsed struct {
+	sync.Mutex
+	texts map[[sha256.Size]byte][]definition
+}
+
+// maxParsed bounds the number of files in parsed.
+const maxParsed = 256
+
+// definitionsOf returns the definitions in a file. Their field file is not set. Callers must not change the slice.
+func definitionsOf(file string) ([]definition, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(text)
+	parsed.Lock()
+	known, ok := parsed.texts[key]
+	parsed.Unlock()
+	if ok {
+		return known, nil
+	}
+	objs, err := manifest.Decode(file, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	var out []definition
+	for _, o := range objs {
+		if !manifest.IsCRD(o) {
+			continue
+		}
+		body, err := json.Marshal(o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", file, manifest.Name(o), err)
+		}
+		out = append(out, definition{name: o.GetName(), title: manifest.Name(o), body: body})
+	}
+	parsed.Lock()
+	defer parsed.Unlock()
+	if parsed.texts == nil || len(parsed.texts) >= maxParsed {
+		parsed.texts = map[[sha256.Size]byte][]definition{}
+	}
+	parsed.texts[key] = out
+	return out, nil
+}
+
+// define creates definitions. Step answers a request. An error names the file and the object.
+func define(step func(core.Request) core.Answer, all []definition) error {
+	var errs []error
+	for _, d := range all {
+		if err := d.create(step); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", d.file, d.title, err))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -83,31 +143,27 @@ func filesOf(where string) ([]string, error) {
 }
 
 // create creates a definition, or merges it into the one that the state has, and checks that its kind is served.
-func create(s *web.Server, o manifest.Object) error {
-	body, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
+func (d definition) create(step func(core.Request) core.Answer) error {
 	user := core.Request{Accept: "application/json", ContentType: "application/json", UserAgent: "apiserver", User: core.Administrator.Name, Groups: core.Administrator.Groups}
 	post := user
-	post.Method, post.URL, post.Body = http.MethodPost, definitions, body
-	switch answer := s.Step(post); answer.Code {
+	post.Method, post.URL, post.Body = http.MethodPost, definitions, d.body
+	switch answer := step(post); answer.Code {
 	case http.StatusCreated:
 	case http.StatusConflict: // it is in Options.State, too
 		patch := post
-		patch.Method, patch.URL, patch.ContentType = http.MethodPatch, definitions+"/"+o.GetName(), "application/merge-patch+json"
-		if answer := s.Step(patch); answer.Code != http.StatusOK {
+		patch.Method, patch.URL, patch.ContentType = http.MethodPatch, definitions+"/"+d.name, "application/merge-patch+json"
+		if answer := step(patch); answer.Code != http.StatusOK {
 			return refusal(answer)
 		}
 	default:
 		return refusal(answer)
 	}
 	get := user
-	get.Method, get.URL = http.MethodGet, definitions+"/"+o.GetName()
+	get.Method, get.URL = http.MethodGet, definitions+"/"+d.name
 	var made struct {
 		Status struct{ Conditions []metav1.Condition }
 	}
-	if err := json.Unmarshal(s.Step(get).Body, &made); err != nil {
+	if err := json.Unmarshal(step(get).Body, &made); err != nil {
 		return err
 	}
 	for _, c := range made.Status.Conditions {

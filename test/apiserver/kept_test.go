@@ -1,6 +1,8 @@
 package apiserver_test
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/memo"
@@ -32,18 +36,12 @@ func TestSecondProcessStartsWithoutRules(t *testing.T) {
 				asked.Add(1)
 				return direct(req)
 			}, memo.First)
-			begin, err := core.NewBeginning(core.Rules(ask), rbac)
-			if err != nil {
-				t.Fatal(err)
-			}
+			begin := beginningWithToys(t, core.Rules(ask), rbac)
 			f.Close()
 			if n := asked.Load(); n > most {
 				t.Errorf("process %d, roles %v: rules were asked %d times, want at most %d", process, rbac, n, most)
 			}
-			want, err := core.NewBeginning(direct, rbac)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := beginningWithToys(t, direct, rbac)
 			now := time.Now()
 			got, wanted := core.New(core.Options{Rules: direct}), core.New(core.Options{Rules: direct})
 			got.Begin(now, begin)
@@ -53,6 +51,32 @@ func TestSecondProcessStartsWithoutRules(t *testing.T) {
 			}
 		}
 	}
+}
+
+// beginningWithToys returns a beginning with a definition whose answer is too long to be remembered if it is not the
+// first of a process.
+func beginningWithToys(t *testing.T, ask core.Rules, rbac bool) *core.Beginning {
+	t.Helper()
+	begin, err := core.NewBeginning(ask, rbac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(toyCRD, "default: blue", "default: blue, description: "+strings.Repeat("x", 300_000), 1)
+	body, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if begin, err = begin.With(ask, func(step func(core.Request) core.Answer) error {
+		a := step(core.Request{Method: "POST", URL: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", ContentType: "application/json", Accept: "application/json",
+			User: core.Administrator.Name, Groups: core.Administrator.Groups, Body: body})
+		if a.Code != http.StatusCreated {
+			return fmt.Errorf("%d %s", a.Code, a.Body)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return begin
 }
 
 // firstServer lets this program start one server and end.

@@ -29,24 +29,6 @@ func (o Options) nobody() core.User {
 	return core.Administrator
 }
 
-// beginning returns the first objects of new states. It is made once for each value of rbac.
-func beginning(ask core.Rules, rbac bool) (*core.Beginning, error) {
-	shared.Lock()
-	defer shared.Unlock()
-	if b := shared.begin[rbac]; b != nil {
-		return b, nil
-	}
-	b, err := core.NewBeginning(ask, rbac)
-	if err != nil {
-		return nil, err
-	}
-	if shared.begin == nil {
-		shared.begin = map[bool]*core.Beginning{}
-	}
-	shared.begin[rbac] = b
-	return b, nil
-}
-
 // serveTLS serves a listener, with the keys of a seed.
 func (s *Server) serveTLS(l net.Listener, seed string) error {
 	authority, err := pki.Of(seed)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -16,12 +17,29 @@ import (
 // use.
 type Beginning struct {
 	own []rules.Write // writes of objects that each state has a copy of, with uids of its own
-	// common has writes of objects that do not depend on a state. States that begin in the same second share them.
-	common []rules.Write
+	// common has writes of objects that do not depend on a state, and more those of [Beginning.With]. States share the
+	// objects; see [sharedObjects].
+	common, more []rules.Write
 
+	commonObjects, moreObjects sharedObjects
+}
+
+// sharedObjects has the objects of the last states that began in one second, with one seed.
+type sharedObjects struct {
 	mu      sync.Mutex
-	at      int64 // the Unix time in objects
+	at      int64 // the Unix time in the objects
+	seed    string
 	objects []*Object
+}
+
+// of returns the objects for a state. It calls make to make them.
+func (h *sharedObjects) of(now time.Time, seed string, make func() []*Object) []*Object {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.objects == nil || h.at != now.Unix() || h.seed != seed {
+		h.at, h.seed, h.objects = now.Unix(), seed, make()
+	}
+	return h.objects
 }
 
 // began is the time in the objects of a Beginning. It is so odd that each occurrence is a time to replace.
@@ -35,16 +53,17 @@ func NewBeginning(r Rules, rbac bool) (*Beginning, error) {
 	}
 	b := &Beginning{}
 	for _, c := range s.log {
-		o := c.Object
-		b.own = append(b.own, rules.Write{Key: o.Key, Version: o.Version, Object: o.JSON, Shown: o.shown, Labels: o.labels.all(), Fields: selected{o}.all(), Delete: c.Deleted})
+		w := c.Object.write()
+		w.Delete = c.Deleted
+		b.own = append(b.own, w)
 	}
 	call := &rules.Request{Method: "POST", URL: "/", Bootstrap: true, RBAC: rbac, Now: began.UnixNano(), Version: s.version, Objects: map[string]json.RawMessage{}}
 	answer, err := s.ask(s.with(call, "/core/namespaces/"))
 	if err != nil {
-		return nil, fmt.Errorf("apiserver: start: %w", err)
+		return nil, fmt.Errorf("start: %w", err)
 	}
 	if answer.Code >= 300 {
-		return nil, fmt.Errorf("apiserver: start: %d %s", answer.Code, answer.Body)
+		return nil, fmt.Errorf("start: %d %s", answer.Code, answer.Body)
 	}
 	b.common = answer.Writes
 	for i := range b.common {
@@ -64,12 +83,46 @@ func (s *State) Begin(now time.Time, b *Beginning) {
 		s.rename(&writes[i])
 		retime(&writes[i], now)
 	}
-	common := b.commonAt(now)
-	s.log = slices.Grow(s.log, len(writes)+len(common))
+	common := b.commonObjects.of(now, "", func() []*Object { return objectsAt(now, slices.Clone(b.common)) })
+	more := b.moreObjects.of(now, s.opts.Seed, func() []*Object {
+		own := slices.Clone(b.more)
+		for i := range own {
+			s.rename(&own[i])
+		}
+		return objectsAt(now, own)
+	})
+	s.log = slices.Grow(s.log, len(writes)+len(common)+len(more))
 	s.apply(now, writes)
-	for _, o := range common {
+	for _, o := range slices.Concat(common, more) {
 		s.put(now, o, false)
 	}
+}
+
+// With returns a beginning that also has the objects that make creates, each in its last state: step answers a request
+// to a state of this beginning. It returns the error of make. No object may have a text with a [Reserved] time.
+func (b *Beginning) With(r Rules, make func(step func(Request) Answer) error) (*Beginning, error) {
+	s := New(Options{Rules: r})
+	s.Begin(began, b)
+	first := s.version
+	if err := make(func(req Request) Answer { return s.Step(began, req) }); err != nil {
+		return nil, err
+	}
+	out := &Beginning{own: b.own, common: b.common}
+	for o := range s.Now().All("/") {
+		if o.Version > first {
+			out.more = append(out.more, o.write())
+		}
+	}
+	slices.SortFunc(out.more, func(a, b rules.Write) int { return cmp.Compare(a.Version, b.Version) })
+	return out, nil
+}
+
+// Reserved reports whether a text contains the time that a Beginning replaces in its objects.
+func Reserved(text []byte) bool { return bytes.Contains(text, []byte(began.Format(time.RFC3339))) }
+
+// write returns a write that makes the object.
+func (o *Object) write() rules.Write {
+	return rules.Write{Key: o.Key, Version: o.Version, Object: o.JSON, Shown: o.shown, Labels: o.labels.all(), Fields: selected{o}.all()}
 }
 
 // Complete makes those common objects of a Beginning that a loaded state lacks, as a real server does when it starts.
@@ -91,18 +144,14 @@ func (s *State) Complete(now time.Time, b *Beginning) {
 	}
 }
 
-// commonAt returns the common objects for states that begin at a time. Callers share them.
-func (b *Beginning) commonAt(now time.Time) []*Object {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.objects == nil || b.at != now.Unix() {
-		b.at, b.objects = now.Unix(), make([]*Object, len(b.common))
-		for i, w := range b.common {
-			retime(&w, now)
-			b.objects[i] = newObject(w)
-		}
+// objectsAt returns the objects of writes, with the time now.
+func objectsAt(now time.Time, writes []rules.Write) []*Object {
+	out := make([]*Object, len(writes))
+	for i := range writes {
+		retime(&writes[i], now)
+		out[i] = newObject(writes[i])
 	}
-	return b.objects
+	return out
 }
 
 // rename replaces the uid in the object of a write by one of this state.

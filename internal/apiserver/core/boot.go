@@ -11,7 +11,7 @@ func (s *State) boot(now time.Time) error {
 	do := func(method, contentType, path, body string) error {
 		a := s.Step(now, Request{Method: method, URL: path, ContentType: contentType, UserAgent: "kube-apiserver", User: "system:apiserver", Groups: []string{"system:masters"}, Body: []byte(body)})
 		if a.Code >= 300 {
-			return fmt.Errorf("apiserver: start: %s answered %d: %s", path, a.Code, a.Body)
+			return fmt.Errorf("start: %s answered %d: %s", path, a.Code, a.Body)
 		}
 		return nil
 	}

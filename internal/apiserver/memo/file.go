@@ -22,7 +22,7 @@ import (
 //
 //	length of the message, 4 bytes · key, 32 bytes · CRC-32C of all else, 4 bytes · message
 //
-// The message is a [kept] template. A record without one says that a question was asked once. A file that is damaged, or
+// The message is a [kept] template, packed by [pack]. A record without one says that a question was asked once. A file that is damaged, or
 // too large, is removed, and begins again: nothing is lost but time. For the same reason a failure to write ends writing
 // and is no error.
 type File struct {
@@ -39,8 +39,12 @@ type span32 struct{ at, length uint32 }
 // maxFile bounds the bytes of a file. A process that finds it larger begins a new one.
 const maxFile = 32 << 20
 
-// maxMessage bounds the bytes of a message: an answer, and the parts of it that have values.
-const maxMessage = 3 * maxAnswer
+// maxMessage bounds the bytes of a packed message, and maxUnpacked those of what it packs: an answer, and the parts of
+// it that have values.
+const (
+	maxMessage  = 3 << 20
+	maxUnpacked = 2 * maxFirst
+)
 
 // header is the bytes of a record before its message.
 const header = 4 + sha256.Size + 4
@@ -138,7 +142,11 @@ func (f *File) find(k key) (t *template, once bool) {
 	if _, err := f.log.ReadAt(message, int64(s.at)); err != nil {
 		return nil, true
 	}
-	if t, err := parseTemplate(message); err == nil {
+	text, err := unpack(message)
+	if err != nil {
+		return nil, true
+	}
+	if t, err := parseTemplate(text); err == nil {
 		return t, true
 	}
 	return nil, true
@@ -149,7 +157,11 @@ func (f *File) mark(k key) { f.append(k, nil) }
 
 // add adds the template of a question.
 func (f *File) add(k key, t *template) {
-	if message, err := appendTemplate(nil, t); err == nil && len(message) <= maxMessage {
+	text, err := appendTemplate(nil, t)
+	if err != nil || len(text) > maxUnpacked {
+		return
+	}
+	if message, err := pack(text); err == nil && len(message) <= maxMessage {
 		f.append(k, message)
 	}
 }

@@ -38,8 +38,12 @@ type Memory struct {
 // maxOnce bounds one generation of questions that were asked once.
 const maxOnce = 1 << 15
 
-// maxAnswer bounds the bytes of an answer that is remembered.
-const maxAnswer = 1 << 20
+// maxAnswer bounds the bytes of an answer that is remembered, and maxFirst those of an answer to [First] questions: that
+// to the creation of a large definition contains it several times.
+const (
+	maxAnswer = 1 << 20
+	maxFirst  = 32 << 20
+)
 
 // New returns a memory of at most size bytes of answers.
 func New(size int) *Memory {
@@ -62,7 +66,8 @@ const (
 	Creates Again = iota
 	// All: the time is virtual, and begins anew in each process.
 	All
-	// First: each process asks them, and once only. They are remembered when they are asked for the first time.
+	// First: each process asks them, and few times. They are remembered when they are asked for the first time, and in
+	// the file only.
 	First
 )
 
@@ -74,8 +79,7 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 		if !ok {
 			return ask(req)
 		}
-		keep := f.create || again != Creates
-		t, asked := m.find(f, keep)
+		t, asked := m.find(f, again)
 		if t != nil && t.fits(f) {
 			return t.fill(f), nil
 		}
@@ -83,8 +87,12 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 		if err != nil || !asked && again != First || t != nil {
 			return answer, err
 		}
-		if t := learn(f, req, answer, ask); t != nil {
-			m.put(f.key, t, keep)
+		most := maxAnswer
+		if again == First {
+			most = maxFirst
+		}
+		if t := learn(f, req, answer, ask, most); t != nil {
+			m.put(f, t, again)
 		}
 		return answer, nil
 	}
@@ -97,9 +105,11 @@ func (m *Memory) Counts() (hits, misses uint64) {
 	return m.hits, m.misses
 }
 
+// inFile reports whether the answer to a question belongs into the file.
+func (a Again) inFile(f *form) bool { return f.create || a != Creates }
+
 // find returns the template for a question; nil if there is none. asked reports whether the question was asked before.
-// It is looked up in the file, too, if keep is set.
-func (m *Memory) find(f *form, keep bool) (t *template, asked bool) {
+func (m *Memory) find(f *form, again Again) (t *template, asked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := f.key
@@ -109,11 +119,11 @@ func (m *Memory) find(f *form, keep bool) (t *template, asked bool) {
 		}
 	}
 	file := m.file
-	if !keep {
+	if !again.inFile(f) {
 		file = nil
 	}
 	if t == nil && file != nil {
-		if t, asked = file.find(k); t != nil {
+		if t, asked = file.find(k); t != nil && again != First {
 			m.keep(k, t)
 		}
 	}
@@ -130,6 +140,9 @@ func (m *Memory) find(f *form, keep bool) (t *template, asked bool) {
 	if asked = asked || young || old; asked {
 		return nil, true
 	}
+	if again == First {
+		return nil, false
+	}
 	if len(m.once) >= maxOnce {
 		m.once, m.onceOld = map[key]struct{}{}, m.once
 	}
@@ -140,13 +153,15 @@ func (m *Memory) find(f *form, keep bool) (t *template, asked bool) {
 	return nil, false
 }
 
-func (m *Memory) put(k key, t *template, keep bool) {
+func (m *Memory) put(f *form, t *template, again Again) {
 	m.mu.Lock()
-	m.keep(k, t)
 	file := m.file
+	if again != First {
+		m.keep(f.key, t)
+	}
 	m.mu.Unlock()
-	if file != nil && keep {
-		file.add(k, t)
+	if file != nil && again.inFile(f) {
+		file.add(f.key, t)
 	}
 }
 

@@ -110,14 +110,15 @@ func parseTemplate(message []byte) (*template, error) {
 }
 
 // learn returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
-// It returns nil if that is not possible: there are no other values, or ask fails.
-func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask) *template {
+// It returns nil if that is not possible: there are no other values, or ask fails. Answers of more than most bytes are
+// never remembered.
+func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask, most int) *template {
 	never := &template{never: true}
 	if answer.Code >= http.StatusInternalServerError {
 		return never
 	}
 	text, err := rules.AppendMessage(nil, answer)
-	if err != nil || len(text) > maxAnswer {
+	if err != nil || len(text) > most {
 		return never
 	}
 	out := &template{bytes: 2 * len(text)}
