@@ -26,10 +26,13 @@ rules:
 test: controlplane rules
 	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m work
 
+# The packages whose tests take longest, most of it by waiting. They begin first, so that none of them is left at the end.
+LONG := ./test/apiserver ./leader ./reflector ./cmd/flyball
+
 # Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
 # left out. Some packages mostly wait: four run at a time on two cores.
 test-memory: rules
-	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m work
+	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m $(LONG) work
 
 # The same random calls to the API server in memory and to the real one: every difference fails, made as short as
 # possible. CALLS=1000000 makes more of them, FIRST=N begins at another sequence.

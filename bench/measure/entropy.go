@@ -23,8 +23,18 @@ type entropy struct {
 	Best    float64 `json:"best"`    // with the best level of this implementation
 }
 
-// window is the largest that the compressor has, 512 MB.
-const window = zstd.MaxWindowSize
+// window returns the compressor's window for that many bytes: the largest that it has is 512 MB. It takes twice the
+// memory of its window, however little there is to compress.
+func window(size int) int {
+	n := zstd.MinWindowSize
+	for n < size && n < zstd.MaxWindowSize {
+		n *= 2
+	}
+	return n
+}
+
+// mean is more than the mean size of the objects of any corpus of this module.
+const mean = 16 << 10
 
 // measureEntropy returns the entropy of a corpus, from a file if it was measured before.
 func measureEntropy(ctx context.Context, s Setup) (e entropy, err error) {
@@ -60,10 +70,19 @@ func (s Setup) stripped() (corpus.Corpus, error) {
 
 // compressed returns the bytes for each object at a level.
 func compressed(ctx context.Context, s Setup, c corpus.Corpus, level zstd.EncoderLevel) (float64, error) {
-	var out counter
+	over := window(mean * c.Len())
+	in, out, err := compressedOver(ctx, s, c, level, over)
+	if all := window(int(in)); err == nil && all > over { // a recorded corpus may be of large objects
+		_, out, err = compressedOver(ctx, s, c, level, all)
+	}
+	return float64(out) / float64(c.Len()), err
+}
+
+// compressedOver returns the bytes of all objects, and what a window makes of them.
+func compressedOver(ctx context.Context, s Setup, c corpus.Corpus, level zstd.EncoderLevel, window int) (in, out counter, err error) {
 	w, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	kinds := c.Resources()
 	done := 0
@@ -76,22 +95,23 @@ func compressed(ctx context.Context, s Setup, c corpus.Corpus, level zstd.Encode
 			if done++; done%1000 == 0 {
 				s.Log("compressing %d of %d", done, c.Len())
 				if ctx.Err() != nil {
-					return 0, context.Cause(ctx)
+					return 0, 0, context.Cause(ctx)
 				}
 			}
 			o := c.At(i)
 			o.SetManagedFields(nil)
 			b, err := form.Message(o, r.GVK)
 			if err != nil {
-				return 0, err
+				return 0, 0, err
 			}
+			in += counter(len(b))
 			if _, err := w.Write(b); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 		}
 	}
 	err = w.Close()
-	return float64(out) / float64(c.Len()), err
+	return in, out, err
 }
 
 // counter counts the bytes that are written.

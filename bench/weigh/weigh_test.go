@@ -111,7 +111,7 @@ func record(t *testing.T, file string) []corpus.Resource {
 func weigh(t *testing.T, dir, file string) (r report) {
 	t.Helper()
 	tool := filepath.Join(dir, "flyball")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", tool, "github.com/flyball-io/flyball/cmd/flyball").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", tool, "github.com/flyball-io/flyball/cmd/flyball").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), tool, "weigh", "--recorded", file, "-o", "json")

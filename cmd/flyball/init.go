@@ -99,6 +99,9 @@ func generateAll(ctx context.Context, dir string) error {
 	if err := plan.Apply(); err != nil {
 		return err
 	}
+	if plan.Compiles {
+		return nil
+	}
 	return generate.Compile(ctx, o)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -128,11 +129,14 @@ func (namespaces) Admit(ctx context.Context, a admission.Attributes, _ admission
 	if text == nil {
 		return apierrors.NewNotFound(corev1.Resource("namespaces"), a.GetNamespace())
 	}
-	var ns corev1.Namespace
-	if err := runtime.DecodeInto(legacyscheme.Codecs.UniversalDeserializer(), text, &ns); err != nil {
+	if a.GetOperation() != admission.Create {
+		return nil
+	}
+	var ns struct{ Status corev1.NamespaceStatus }
+	if err := json.Unmarshal(text, &ns); err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if a.GetOperation() != admission.Create || ns.Status.Phase != corev1.NamespaceTerminating {
+	if ns.Status.Phase != corev1.NamespaceTerminating {
 		return nil
 	}
 	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))

@@ -152,6 +152,7 @@ func (a *api) answer(req *Request) *Answer {
 	if req.Method == methodProtocol {
 		return &Answer{Code: http.StatusOK, Body: []byte(Protocol())}
 	}
+	deepen()
 	c := newCall(req)
 	w := &response{header: http.Header{}}
 	var warnings warnings

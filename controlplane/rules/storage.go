@@ -170,6 +170,7 @@ func (s *callStorage) Get(ctx context.Context, key string, opts storage.GetOptio
 
 func (s *callStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions,
 	try storage.UpdateFunc, _ runtime.Object) error {
+	deepen()
 	c := callFrom(ctx)
 	old, text, err := s.read(ctx, key)
 	if err != nil {

@@ -18,8 +18,10 @@ import (
 // direct is a transport that passes requests to a server of the same process. Bodies are streams of bytes, as over a
 // connection. Requests are not written as HTTP text, which would cost more than the server does.
 //
-//	RoundTrip ──▶ goroutine: ServeHTTP ──▶ exchange ──▶ Response.Body
-//	                                         │ at most maxAhead unread bytes
+//	RoundTrip ──▶ AtOnce: the whole answer ──────────▶ Response.Body
+//	    │                                                  ▲
+//	    └──▶ goroutine: ServeHTTP ──▶ exchange ────────────┘
+//	                                    │ at most maxAhead unread bytes
 type direct struct {
 	server *web.Server
 
@@ -44,29 +46,22 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	d.running.Add(1)
 	d.mu.Unlock()
 
+	if d.server.AnswersAtOnce(req) {
+		defer d.running.Done()
+		defer closeBody(req)
+		return atOnce(d.server, req) // another goroutine would cost as much as the answer
+	}
 	ctx, cancel := context.WithCancel(req.Context())
 	x := &exchange{header: http.Header{}, ready: make(chan struct{}), cancel: cancel}
 	x.moved.L = &x.mu
 	asked := req.WithContext(ctx)
-	asked.RequestURI = req.URL.RequestURI()
-	if asked.Host == "" {
-		asked.Host = req.URL.Host
-	}
-	if asked.Body == nil {
-		asked.Body = http.NoBody
-	}
 	d.server.ConnState(x, http.StateNew)
-	serve := func() {
+	go func() {
 		defer d.running.Done()
 		defer d.server.ConnState(x, http.StateClosed)
 		defer closeBody(req)
 		x.serve(d.server, asked)
-	}
-	if d.server.AnswersAtOnce(asked) {
-		serve() // another goroutine would cost as much as the answer
-	} else {
-		go serve()
-	}
+	}()
 	select {
 	case <-x.ready:
 	case <-req.Context().Done():
@@ -85,7 +80,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.queue = queue{}
 	}
 	return &http.Response{
-		Status: fmt.Sprintf("%d %s", x.code, http.StatusText(x.code)), StatusCode: x.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: status(x.code), StatusCode: x.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: x.sent, Body: body{x}, ContentLength: -1, Request: req,
 	}, nil
 }
@@ -109,6 +104,24 @@ func (d *direct) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// report logs a panic of the server that is no end of a connection.
+func report(p any, req *http.Request) {
+	if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		log.Printf("apiserver: panic serving %s %s: %v\n%s", req.Method, req.URL.RequestURI(), p, debug.Stack())
+	}
+}
+
+// status returns the status of a response with a code.
+func status(code int) string {
+	switch code {
+	case http.StatusOK:
+		return "200 OK" // most are
+	case http.StatusCreated:
+		return "201 Created"
+	}
+	return fmt.Sprintf("%d %s", code, http.StatusText(code))
 }
 
 func closeBody(req *http.Request) {
@@ -152,9 +165,7 @@ func (x *exchange) serve(h http.Handler, req *http.Request) {
 			x.finish(io.EOF)
 			return
 		}
-		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-			log.Printf("apiserver: panic serving %s %s: %v\n%s", req.Method, req.RequestURI, p, debug.Stack())
-		}
+		report(p, req)
 		x.finish(io.ErrUnexpectedEOF)
 	}()
 	h.ServeHTTP(x, req)

@@ -16,7 +16,8 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// Rules answers one request as the real API server would. It is a function of its argument.
+// Rules answers one request as the real API server would. It is a function of its argument. The texts of the answer do
+// not change afterwards.
 type Rules func(*rules.Request) (*rules.Answer, error)
 
 // Options configures a State. Rules is required.
@@ -59,7 +60,7 @@ type Answer struct {
 	RetryAfter  string
 	Warnings    []string
 	Header      map[string]string // headers beside those of every answer
-	Body        []byte
+	Body        []byte            // others may have it, too: it must not be changed
 	// Watch is the position of a watch; nil if the request is no watch. An answer with a watch has no body.
 	Watch *Watch
 	// Pending has the webhooks to be called first; nil if there are none. Such an answer has nothing else: call them,

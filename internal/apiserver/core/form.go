@@ -74,12 +74,11 @@ func (f *forms) find(k form, o *Object) (encoded, bool) {
 	return e, ok
 }
 
-// put caches an encoded object. A body that is not protobuf, though the client has asked for it, is not cached.
+// put caches an encoded object, and keeps the bytes of its body. A body that is not protobuf, though the client has asked for it, is not cached.
 func (f *forms) put(k form, o *Object, e encoded) {
 	if k.accept == contentProtobuf && e.contentType != contentProtobuf {
 		return
 	}
-	e.body = bytes.Clone(e.body) // it is a part of an answer
 	if e.contentType == contentProtobuf {
 		if raws := parts(bytes.TrimPrefix(e.body, []byte(magic)), fieldRaw); len(raws) == 1 {
 			e.raw = raws[0]
@@ -93,16 +92,18 @@ func (f *forms) put(k form, o *Object, e encoded) {
 // keep adds an object to the young generation. The caller holds the lock.
 func (f *forms) keep(k form, o *Object, e encoded) {
 	const entry = 200
-	if _, known := f.young[k][o]; known {
+	known := f.young[k]
+	if _, ok := known[o]; ok {
 		return
 	}
 	if f.young == nil || f.bytes > maxForms {
-		f.young, f.old, f.bytes = map[form]map[*Object]encoded{}, f.young, 0
+		f.young, f.old, f.bytes, known = map[form]map[*Object]encoded{}, f.young, 0, nil
 	}
-	if f.young[k] == nil {
-		f.young[k] = map[*Object]encoded{}
+	if known == nil {
+		known = map[*Object]encoded{}
+		f.young[k] = known
 	}
-	f.young[k][o] = e
+	known[o] = e
 	f.bytes += entry + len(e.body)
 }
 

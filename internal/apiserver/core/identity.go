@@ -106,8 +106,8 @@ func bearer(header string) string {
 // SpaceBeforeToken reports whether an Authorization header has more than one space before its token. Such a header
 // counts as one without a token.
 func SpaceBeforeToken(header string) bool {
-	parts := strings.SplitN(strings.TrimSpace(header), " ", 3)
-	return len(parts) == 3 && strings.EqualFold(parts[0], "bearer") && parts[1] == ""
+	scheme, rest, ok := strings.Cut(strings.TrimSpace(header), " ")
+	return ok && strings.EqualFold(scheme, "bearer") && strings.HasPrefix(rest, " ")
 }
 
 // trusted is how long the holder of a token is remembered, as on the real server. Within that time the token may

@@ -13,10 +13,15 @@ type target struct {
 // parsePath reads a path such as /apis/apps/v1/namespaces/a/deployments/b/status.
 func parsePath(path string) target {
 	path, _, _ = strings.Cut(path, "?")
-	if decoded, err := url.PathUnescape(path); err == nil {
-		path = decoded
+	if strings.Contains(path, "%") {
+		if decoded, err := url.PathUnescape(path); err == nil {
+			path = decoded
+		}
 	}
-	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts := make([]string, 0, 8) // of an object's status
+	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		parts = append(parts, part)
+	}
 	var t target
 	switch {
 	case len(parts) > 2 && parts[0] == "api":
@@ -42,19 +47,21 @@ func parsePath(path string) target {
 }
 
 // collection returns the prefix of the keys of the target's collection, with its slash.
-func (t target) collection() string {
+func (t target) collection() string { return t.under("") }
+
+func (t target) key() string { return t.under(t.name) }
+
+// under returns the key of an object of the target's collection.
+func (t target) under(name string) string {
 	group := t.group
 	if group == "" || group == "events.k8s.io" && t.resource == "events" { // the Events of both groups are the same
 		group = "core"
 	}
-	key := "/" + group + "/" + t.resource + "/"
-	if t.namespace != "" {
-		key += t.namespace + "/"
+	if t.namespace == "" {
+		return "/" + group + "/" + t.resource + "/" + name
 	}
-	return key
+	return "/" + group + "/" + t.resource + "/" + t.namespace + "/" + name
 }
-
-func (t target) key() string { return t.collection() + t.name }
 
 // item returns the path of an object of the target's collection, given its key.
 func (t target) item(key string) string {

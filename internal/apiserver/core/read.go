@@ -34,7 +34,11 @@ func (v View) Read(now time.Time, req Request) Answer {
 	}
 	t := parsePath(req.URL)
 	_, query, _ := strings.Cut(req.URL, "?")
-	values, err := url.ParseQuery(query)
+	var values url.Values
+	var err error
+	if query != "" {
+		values, err = url.ParseQuery(query)
+	}
 	if err == nil && t.name != "" {
 		if text := values.Get("resourceVersion"); text != "" {
 			if asked, err := strconv.ParseUint(text, 10, 64); err == nil && asked > v.version {
@@ -48,7 +52,6 @@ func (v View) Read(now time.Time, req Request) Answer {
 			if err != nil {
 				return failed(req, err)
 			}
-			answer.Body = bytes.Clone(answer.Body)
 			return answer
 		}
 	}

@@ -1,10 +1,8 @@
 package core
 
 import (
-	"bytes"
 	"encoding/binary"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"unique"
@@ -17,11 +15,16 @@ type set unique.Handle[string]
 
 // newSet returns a map as a set, without the keys in but.
 func newSet(m map[string]string, but ...string) set {
-	var b []byte
-	for _, k := range slices.Sorted(maps.Keys(m)) {
+	keys := make([]string, 0, 16) // most are not longer, and cost no memory
+	for k := range m {
 		if !slices.Contains(but, k) {
-			b = appendText(appendText(b, k), m[k])
+			keys = append(keys, k)
 		}
+	}
+	slices.Sort(keys)
+	b := make([]byte, 0, 256)
+	for _, k := range keys {
+		b = appendText(appendText(b, k), m[k])
 	}
 	return set(unique.Make(string(b)))
 }
@@ -132,7 +135,7 @@ func (s selected) all() map[string]string {
 	return m
 }
 
-// newObject returns the object of a write. It copies the bytes, which would keep the memory of the whole answer.
+// newObject returns the object of a write, which keeps the bytes of the write.
 func newObject(w rules.Write) *Object {
-	return &Object{Key: w.Key, Version: w.Version, JSON: bytes.Clone(w.Object), shown: bytes.Clone(w.Shown), labels: newSet(w.Labels), fields: newFields(w.Key, w.Fields)}
+	return &Object{Key: w.Key, Version: w.Version, JSON: w.Object, shown: w.Shown, labels: newSet(w.Labels), fields: newFields(w.Key, w.Fields)}
 }

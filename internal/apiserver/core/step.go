@@ -99,11 +99,11 @@ func (s *State) apply(now time.Time, writes []rules.Write) {
 // put stores an object, or removes it if gone is set, and adds the change to the log. The version of the object becomes
 // that of the state.
 func (s *State) put(now time.Time, o *Object, gone bool) {
-	old := s.get(o.Key)
+	var old *Object
 	if gone {
-		s.objects.Delete(o.Key)
+		old, _ = s.objects.Delete(o.Key)
 	} else {
-		s.objects.Set(o.Key, o)
+		old, _ = s.objects.Set(o.Key, o)
 		if old == nil {
 			s.made[o.Key[:strings.LastIndexByte(o.Key, '/')+1]]++
 		}

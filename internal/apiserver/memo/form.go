@@ -46,11 +46,10 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8192); return &b 
 // The values of a create are the uid, the suffix of a generated name, the time, the version, the name for kinds in
 // [alike], and the texts in fields of [opaque]. The values of a read are the time and the version. Other questions have
 // no values: only an equal question finds their answers.
-func (m *Memory) form(req *rules.Request) (*form, bool) {
+func (m *Memory) form(req *rules.Request) (f form, ok bool) {
 	if req.Collection != nil {
-		return nil, false
+		return f, false
 	}
-	f := &form{}
 	bare := *req
 	bare.Body, bare.Objects = nil, nil
 	kind := kindOf(req.URL)
@@ -70,7 +69,7 @@ func (m *Memory) form(req *rules.Request) (*form, bool) {
 	defer buffers.Put(buffer)
 	text, err := rules.AppendMessage((*buffer)[:0], &bare)
 	if err != nil {
-		return nil, false
+		return f, false
 	}
 	text = appendText(text, req.Body)
 	body := text[len(text)-len(req.Body):]

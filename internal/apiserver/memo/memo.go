@@ -79,9 +79,9 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 		if !ok {
 			return ask(req)
 		}
-		t, asked := m.find(f, again)
-		if t != nil && t.fits(f) {
-			return t.fill(f), nil
+		t, asked := m.find(&f, again)
+		if t != nil && t.fits(&f) {
+			return t.fill(&f), nil
 		}
 		answer, err := ask(req)
 		if err != nil || !asked && again != First || t != nil {
@@ -91,8 +91,9 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 		if again == First {
 			most = maxFirst
 		}
-		if t := learn(f, req, answer, ask, most); t != nil {
-			m.put(f, t, again)
+		learned := f // so that the other answers need no memory for f
+		if t := learn(&learned, req, answer, ask, most); t != nil {
+			m.put(&learned, t, again)
 		}
 		return answer, nil
 	}

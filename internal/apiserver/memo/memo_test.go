@@ -330,7 +330,7 @@ func TestOtherValuesDiffer(t *testing.T) {
 		if !ok || f.values[valueName] == "" && !strings.Contains("kind ConfigMap metadata labels k v name data 0 /api/v1/namespaces/ns/configmaps u ns", name) {
 			r.Fatalf("%q: no form: %+v", name, f)
 		}
-		forms := []*form{f}
+		forms := []*form{&f}
 		for n := range 2 {
 			other, g, ok := f.other(req, n)
 			if !ok {

@@ -213,48 +213,50 @@ func inProtobuf(body []byte, of texts) (name span, found []span) {
 	if of.inMetadata {
 		in = metadata
 	}
-	entries, _ := numbered(body, in, of.number)
-	for _, e := range entries {
-		if text, ok := one(body, e, 2); ok {
+	if !numbered(body, in, of.number, func(entry span) {
+		if text, ok := one(body, entry, 2); ok {
 			found = append(found, text)
 		}
+	}) {
+		found = nil
 	}
 	return name, found
 }
 
 // one returns the place of the field with a number, which must occur once and have a length.
 func one(body []byte, in span, number uint64) (found span, ok bool) {
-	all, ok := numbered(body, in, number)
-	if !ok || len(all) != 1 {
+	times := 0
+	ok = numbered(body, in, number, func(at span) { found, times = at, times+1 })
+	if !ok || times != 1 {
 		return span{}, false
 	}
-	return all[0], true
+	return found, true
 }
 
-// numbered returns the places of the fields with a number, which must have lengths. It reports false if in is no
+// numbered yields the places of the fields with a number, which must have lengths. It reports false if in is no
 // message.
-func numbered(body []byte, in span, number uint64) (found []span, ok bool) {
+func numbered(body []byte, in span, number uint64, yield func(span)) bool {
 	for at := in.begin; at < in.end; {
 		tag, n := binary.Uvarint(body[at:in.end])
 		if n <= 0 {
-			return nil, false
+			return false
 		}
 		at += n
 		size, n := binary.Uvarint(body[at:in.end])
 		if n <= 0 {
-			return nil, false
+			return false
 		}
 		at += n
 		if tag&7 == 0 {
 			continue // a number has no more bytes
 		}
 		if tag&7 != 2 || size > uint64(in.end-at) {
-			return nil, false
+			return false
 		}
 		if tag>>3 == number {
-			found = append(found, span{at, at + int(size)})
+			yield(span{at, at + int(size)})
 		}
 		at += int(size)
 	}
-	return found, true
+	return true
 }

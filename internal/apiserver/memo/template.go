@@ -1,7 +1,6 @@
 package memo
 
 import (
-	"bytes"
 	"net/http"
 	"reflect"
 
@@ -45,22 +44,28 @@ func (t *template) fits(f *form) bool {
 	return true
 }
 
-// fill returns the answer to a question, which must fit. The caller owns its body. Parts without values are shared with
-// other answers and must not be changed.
+// fill returns the answer to a question, which must fit. Parts without values are shared with other answers. None may be
+// changed.
 func (t *template) fill(f *form) *rules.Answer {
 	out := t.answer
 	own(&out, t.has)
-	if !t.has[body] {
-		out.Body = bytes.Clone(out.Body)
-	}
 	for _, p := range t.parts {
-		text := append(make([]byte, 0, len(p.text)), p.text...)
-		for _, s := range p.slots {
-			copy(text[s.at:], f.values[s.kind])
+		if p.where.keeps() {
+			p.where.set(&out, p.fill(make([]byte, 0, len(p.text)), f))
+		} else {
+			p.where.setString(&out, string(p.fill(make([]byte, 0, 256), f)))
 		}
-		p.where.set(&out, text)
 	}
 	return &out
+}
+
+// fill appends the text to an empty b, with the values of a question.
+func (p *part) fill(b []byte, f *form) []byte {
+	b = append(b, p.text...)
+	for _, s := range p.slots {
+		copy(b[s.at:], f.values[s.kind])
+	}
+	return b
 }
 
 // kept is a template as it is written to a [File].

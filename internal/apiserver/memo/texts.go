@@ -107,31 +107,43 @@ func (w where) get(a *rules.Answer) []byte {
 	}
 }
 
-// set sets a text of an answer that owns its lists and maps. The answer keeps the bytes of text.
+// keeps reports whether set keeps the bytes of a text.
+func (w where) keeps() bool {
+	return w.field == body || w.field == writeObject || w.field == writeShown
+}
+
+// set sets a text of an answer that owns its lists and maps. The answer may keep the bytes of text.
 func (w where) set(a *rules.Answer, text []byte) {
 	switch w.field {
 	case body:
 		a.Body = text
-		return
+	case writeObject:
+		a.Writes[w.n].Object = text
+	case writeShown:
+		a.Writes[w.n].Shown = text
+	default:
+		w.setString(a, string(text))
+	}
+}
+
+// setString sets a text of which an answer does not keep bytes.
+func (w where) setString(a *rules.Answer, text string) {
+	switch w.field {
 	case missing:
-		a.Missing[w.n] = string(text)
+		a.Missing[w.n] = text
 		return
 	case warning:
-		a.Warnings[w.n] = string(text)
+		a.Warnings[w.n] = text
 		return
 	}
 	switch of := &a.Writes[w.n]; w.field {
 	case writeKey:
-		of.Key = string(text)
+		of.Key = text
 	case writeVersion:
-		of.Version, _ = strconv.ParseUint(string(text), 10, 64) // digits, or none
-	case writeObject:
-		of.Object = text
-	case writeShown:
-		of.Shown = text
+		of.Version, _ = strconv.ParseUint(text, 10, 64) // digits, or none
 	case writeLabel:
-		of.Labels[w.key] = string(text)
+		of.Labels[w.key] = text
 	default:
-		of.Fields[w.key] = string(text)
+		of.Fields[w.key] = text
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"sync"
 )
@@ -39,6 +40,7 @@ func (c *conn) read(r io.Reader) error {
 		if err != nil {
 			return err
 		}
+		answer.part()
 		c.mu.Lock()
 		ch := c.waiting[id]
 		delete(c.waiting, id)
@@ -47,6 +49,18 @@ func (c *conn) read(r io.Reader) error {
 		if ch != nil {
 			ch <- answer
 		}
+	}
+}
+
+// part gives the objects of an answer memory of their own. They live longer than the answer, and would keep all of it.
+func (a *Answer) part() {
+	if len(a.Writes) == 0 {
+		return
+	}
+	a.Body = bytes.Clone(a.Body)
+	for i := range a.Writes {
+		w := &a.Writes[i]
+		w.Object, w.Shown = bytes.Clone(w.Object), bytes.Clone(w.Shown)
 	}
 }
 

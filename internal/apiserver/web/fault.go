@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/url"
@@ -201,6 +202,9 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 	} else {
 		answer = s.do(ctx, req, s.ask)
 	}
+	if len(p.Rewrite) > 0 {
+		answer.Body = bytes.Clone(answer.Body)
+	}
 	for _, change := range p.Rewrite {
 		answer.Body = change(answer.Body)
 	}
@@ -213,6 +217,9 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 // pause waits as a plan says: for its delay, and for the end of the rule that holds it. It reports false if over was
 // closed before. It cuts the connection if the client goes or the server is closed.
 func (s *Server) pause(ctx context.Context, p faults.Plan, over <-chan struct{}) bool {
+	if p.Hang == 0 && p.Delay <= 0 {
+		return true
+	}
 	var held <-chan struct{}
 	if p.Hang != 0 {
 		held = s.held(p.Hang)

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +45,7 @@ type Server struct {
 	mu    sync.Mutex
 	state *core.State
 	view  *core.View    // a view of the present state; nil after a change
-	moved chan struct{} // closed after the next change
+	moved chan struct{} // closed after the next change; nil if nobody waits for that
 	// epoch ends when the state is restored or the server restarts. Watches end with it.
 	epoch    context.Context
 	endEpoch context.CancelCauseFunc
@@ -80,7 +79,7 @@ func New(state *core.State, o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		opts: o, state: state, moved: make(chan struct{}), holds: map[int]chan struct{}{}, hit: make(chan struct{}),
+		opts: o, state: state, holds: map[int]chan struct{}{}, hit: make(chan struct{}),
 		closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
@@ -157,14 +156,19 @@ func (s *Server) now() (core.View, <-chan struct{}, context.Context) {
 		v := s.state.Now()
 		s.view = &v
 	}
+	if s.moved == nil {
+		s.moved = make(chan struct{})
+	}
 	return *s.view, s.moved, s.epoch
 }
 
 // wake wakes watches and controllers after a change. The caller holds the lock.
 func (s *Server) wake() {
 	s.view = nil
-	close(s.moved)
-	s.moved = make(chan struct{})
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
+	}
 }
 
 // Snapshot returns a snapshot of the present state.
@@ -193,20 +197,12 @@ func (s *Server) Compact() {
 	s.wake()
 }
 
-// AnswersAtOnce reports whether the answer to a request waits for nothing but rules: the request is no watch, and the
-// server has no fault rules.
-func (s *Server) AnswersAtOnce(r *http.Request) bool {
-	query := r.URL.RawQuery
-	watches := strings.Contains(query, "watch") || strings.Contains(query, "%") // or it may
-	return !s.failed.Load() && !watches && !strings.Contains(r.URL.Path, "/watch/")
-}
-
 // maxBody is one byte above the limit of a body. Longer bodies are cut there, and rules refuse them.
 const maxBody = 3*1024*1024 + 1
 
 // bodyOf reads the body of a request.
 func bodyOf(r *http.Request) ([]byte, error) {
-	if r.Body == http.NoBody {
+	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
 	if n := r.ContentLength; n > 0 && n < maxBody {
@@ -222,26 +218,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client has gone
 	}
-	req := core.Request{
-		Method: r.Method, URL: r.URL.RequestURI(), ContentType: r.Header.Get("Content-Type"), Accept: r.Header.Get("Accept"),
-		UserAgent: r.UserAgent(), Body: body,
-	}
 	header := w.Header()
-	header.Set("Cache-Control", "no-cache, private")
-	if core.SpaceBeforeToken(r.Header.Get("Authorization")) {
-		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
-	}
-	shown := credentials(r)
-	view := *s.nobody.Load()
-	if !shown.None() {
-		view, _, _ = s.now()
-	}
-	req, refused := view.Identify(s.time(), req, shown)
+	req, refused := s.identify(r, body, header)
 	if refused != nil {
-		header.Set("Content-Type", refused.ContentType)
-		if refused.Code != http.StatusUnauthorized {
-			header.Set("X-Content-Type-Options", "nosniff")
-		}
+		head(header, *refused)
 		w.WriteHeader(refused.Code)
 		_, _ = w.Write(refused.Body) // a client that has gone needs no answer
 		return
@@ -249,21 +229,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plan := s.plan(req)
 	answer := s.answer(r.Context(), req, plan)
 	s.pause(r.Context(), faults.Plan{Delay: s.opts.Latency}, nil)
-	for name, value := range answer.Header {
-		header.Set(name, value)
-	}
-	for _, text := range answer.Warnings {
-		header.Add("Warning", `299 - `+quoted(text))
-	}
+	head(header, answer)
 	if answer.Watch != nil {
 		s.stream(w, r, answer.Watch, plan.Stream())
 		return
-	}
-	if answer.ContentType != "" {
-		header.Set("Content-Type", answer.ContentType)
-	}
-	if answer.RetryAfter != "" {
-		header.Set("Retry-After", answer.RetryAfter)
 	}
 	w.WriteHeader(answer.Code)
 	if plan.CutAt >= 0 {
@@ -274,6 +243,48 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = w.Write(answer.Body) // a client that has gone needs no answer
+}
+
+// identify returns the request of a client, with its user. If the credentials are not valid, refused is the answer. It
+// sets what the header of every answer has.
+func (s *Server) identify(r *http.Request, body []byte, header http.Header) (req core.Request, refused *core.Answer) {
+	header["Cache-Control"] = []string{"no-cache, private"}
+	shown := credentials(r)
+	if core.SpaceBeforeToken(shown.Authorization) {
+		header.Add("Warning", `299 - `+quoted("the provided Authorization header contains extra space before the bearer token, and is ignored"))
+	}
+	view, now := s.nobody.Load(), time.Time{}
+	if !shown.None() {
+		present, _, _ := s.now()
+		view, now = &present, s.time()
+	}
+	req, refused = view.Identify(now, core.Request{
+		Method: r.Method, URL: r.URL.RequestURI(), ContentType: r.Header.Get("Content-Type"), Accept: r.Header.Get("Accept"),
+		UserAgent: r.UserAgent(), Body: body,
+	}, shown)
+	if refused != nil && refused.Code != http.StatusUnauthorized {
+		refused.Header = map[string]string{"X-Content-Type-Options": "nosniff"}
+	}
+	return req, refused
+}
+
+// head sets the header of an answer.
+func head(header http.Header, answer core.Answer) {
+	for name, value := range answer.Header {
+		header.Set(name, value)
+	}
+	for _, text := range answer.Warnings {
+		header.Add("Warning", `299 - `+quoted(text))
+	}
+	if answer.Watch != nil {
+		return
+	}
+	if answer.ContentType != "" {
+		header["Content-Type"] = []string{answer.ContentType}
+	}
+	if answer.RetryAfter != "" {
+		header.Set("Retry-After", answer.RetryAfter)
+	}
 }
 
 // quoted returns a text as a quoted string of a header.

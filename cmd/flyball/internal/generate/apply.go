@@ -70,7 +70,7 @@ func (p *project) applyConfigurations() (map[string][]byte, error) {
 				asked = m.value == true
 			case outputMarker:
 				to, _ = m.value.(string)
-			case "groupName":
+			case groupMarker:
 				group, _ = m.value.(string)
 			}
 		}

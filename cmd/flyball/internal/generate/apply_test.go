@@ -42,8 +42,12 @@ var Order = ac.Order("name", "namespace").WithSpec(ac.OrderSpec().WithSize(3))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if again := apply(t, Code, o); !again.UpToDate() {
-		t.Errorf("once more: write %d files, remove %q", len(again.Write), again.Remove)
+	again := apply(t, All, o)
+	if again.Compiles {
+		t.Error("All says that it checked whether all compiles, with the apply configurations")
+	}
+	if len(again.Remove) > 0 || slices.ContainsFunc(again.Write, func(f File) bool { return strings.HasSuffix(f.Path, ".go") }) {
+		t.Errorf("once more: of the code it writes or removes some of %q", again.Paths())
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "use")); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,9 @@ import (
 // rootMarker declares a type to be a kind.
 const rootMarker = "kubebuilder:object:root"
 
+// groupMarker gives a package its API group.
+const groupMarker = "groupName"
+
 // versionForm matches the versions that the API server can order by age.
 var versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
@@ -47,7 +50,7 @@ func wrong(m *mark) []string {
 		}
 	case string:
 		switch m.def.Name {
-		case "groupName":
+		case groupMarker:
 			if v != "" {
 				return validation.IsDNS1123Subdomain(v)
 			}

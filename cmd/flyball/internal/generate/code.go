@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
@@ -47,7 +48,7 @@ type nopCloser struct{ io.Writer }
 func (nopCloser) Close() error { return nil }
 
 // code generates the DeepCopy code of all packages, by path, and checks that the packages compile
-// with it.
+// with it, and all packages of the module that they import; or all packages, with their tests.
 func (p *project) code() (map[string][]byte, error) {
 	g := deepcopy.Generator{Year: p.Year}
 	if g.Year == "" {
@@ -59,9 +60,18 @@ func (p *project) code() (map[string][]byte, error) {
 			return nil, fmt.Errorf("header file: %w", err)
 		}
 	}
-	files := memory{}
+	files, roots := memory{}, p.marked(copyMarkers...)
+	c, err := p.compilerOf(roots)
+	if err != nil {
+		return nil, err
+	}
+	if c != nil && !p.source {
+		if err := p.standard(append(slices.Clone(c.imports), runtimePath)); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.Generate(&genall.GenerationContext{
-		Collector: p.collector, Roots: p.roots, Checker: p.checker,
+		Collector: p.collector, Roots: roots, Checker: p.checker,
 		OutputRule: files, InputRule: genall.InputFromFileSystem,
 	}); err != nil {
 		return nil, err
@@ -70,15 +80,51 @@ func (p *project) code() (map[string][]byte, error) {
 	for path, b := range files {
 		out[path] = bytes.Replace(b.Bytes(), []byte(byOthers), []byte(codeMark), 1)
 	}
-	// The compiler's message is clearer than the generator's for wrong code.
-	problems, err := p.compile(out)
-	if err != nil {
-		return nil, err
+	var problems Problems
+	if c != nil {
+		// The compiler's message is clearer than the generator's for wrong code.
+		if problems, err = c.checkAll(out); err != nil {
+			return nil, err
+		}
 	}
 	if len(problems) == 0 {
 		problems = p.generatorErrors()
 	}
 	return out, problems.err()
+}
+
+// runtimePath is the package that all generated code imports.
+const runtimePath = "k8s.io/apimachinery/pkg/runtime"
+
+// compilerOf returns the compiler that checks code generated for these packages, or nil if there is nothing to check.
+func (p *project) compilerOf(pkgs []*loader.Package) (*compiler, error) {
+	if p.all {
+		return p.newCompiler(true, "./...")
+	}
+	var paths []string
+	for _, pkg := range pkgs {
+		if len(pkg.CompiledGoFiles) > 0 {
+			paths = append(paths, pkg.PkgPath)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	return p.newCompiler(false, paths...)
+}
+
+// copyMarkers are those that ask for DeepCopy code.
+var copyMarkers = []string{"kubebuilder:object:generate", rootMarker, "k8s:deepcopy-gen", "k8s:deepcopy-gen:interfaces"}
+
+// marked returns the packages that have one of these markers. A generator checks the types of the packages that it
+// is given, and of all that their types refer to, from source.
+func (p *project) marked(names ...string) (out []*loader.Package) {
+	for _, r := range p.roots {
+		if slices.ContainsFunc(p.marks, func(m *mark) bool { return m.pkg == r && slices.Contains(names, m.def.Name) }) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // checkHeader rejects a file that cannot stand at the top of Go code.
@@ -102,16 +148,6 @@ func (p *project) generatorErrors() Problems {
 		raw[i] = r.Package
 	}
 	return p.packageErrors(raw, packages.TypeError)
-}
-
-// hasKinds reports whether a package declares a kind.
-func (p *project) hasKinds(pkg *loader.Package) bool {
-	for _, m := range p.marks {
-		if m.pkg == pkg && m.def.Name == rootMarker && m.value == true {
-			return true
-		}
-	}
-	return false
 }
 
 // staleCode returns generated files that would not be generated now.

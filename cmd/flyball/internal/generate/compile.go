@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,6 +18,7 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
 // Compile checks that all packages of the module of o.Dir compile, with their tests. It builds and writes
@@ -33,85 +32,84 @@ func Compile(ctx context.Context, o Options) error {
 	if err := p.findModule(); err != nil {
 		return err
 	}
-	problems, err := p.checkTypes(nil, true, "./...")
+	c, err := p.newCompiler(true, "./...")
+	if err != nil {
+		return err
+	}
+	problems, err := c.checkAll(nil)
 	if err != nil {
 		return err
 	}
 	return problems.err()
 }
 
-// compile checks the packages that have generated code or kinds, and all packages of the module
-// that they import. The generated code replaces that on disk.
-func (p *project) compile(code map[string][]byte) (Problems, error) {
-	var paths []string
-	for _, r := range p.roots {
-		if len(r.CompiledGoFiles) == 0 {
-			continue
-		}
-		if _, generated := code[filepath.Join(filepath.Dir(r.CompiledGoFiles[0]), codeFile)]; generated || p.hasKinds(r) {
-			paths = append(paths, r.PkgPath)
-		}
-	}
-	if len(paths) == 0 {
-		return nil, nil
-	}
-	return p.checkTypes(code, false, paths...)
-}
-
-// checkTypes checks packages and all packages of the module that they import. Generated code replaces that on
-// disk, unless it is nil.
-func (p *project) checkTypes(code map[string][]byte, tests bool, patterns ...string) (Problems, error) {
-	config := packages.Config{
-		Context: p.ctx, Dir: p.moduleDir, Env: p.env(), Tests: tests,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedDeps | packages.NeedModule | packages.NeedEmbedFiles,
-	}
-	pkgs, err := packages.Load(&config, patterns...)
-	if err != nil {
-		return nil, err
-	}
-	c := &compiler{project: p, code: code, fset: token.NewFileSet(), done: map[*packages.Package]*types.Package{}, exports: map[string]*packages.Package{}}
-	if err := c.load(config, pkgs); err != nil {
-		return nil, err
-	}
-	c.outside = importer.ForCompiler(c.fset, "gc", c.exported)
-	for _, pkg := range c.own {
-		// The errors are in c.problems. A package with errors is returned as far as it is correct.
-		if _, err := c.check(pkg); err != nil {
-			return nil, err
-		}
-	}
-	for _, pkg := range c.own {
-		c.problems = append(c.problems, p.errorsOf(pkg)...)
-	}
-	return c.problems, nil
-}
-
 // compiler checks the types of the module's packages from their source. The go command compiles other
 // packages, or has them in its cache.
 type compiler struct {
 	*project
+	config   packages.Config
+	patterns []string
 	code     map[string][]byte
 	fset     *token.FileSet
-	own      []*packages.Package          // of the module
-	exports  map[string]*packages.Package // the others that they import, by path
+	own      []*packages.Package // of the module
+	imports  []string            // packages that they import from others
 	outside  types.Importer
 	done     map[*packages.Package]*types.Package
+	cgo      bool // a package of the module uses it
 	problems Problems
 }
 
-// load finds the packages of the module, and loads what they import from others.
-func (c *compiler) load(config packages.Config, pkgs []*packages.Package) error {
-	imports := map[string]bool{}
+// newCompiler loads packages and all packages of the module that they import, with their tests if these are wanted.
+func (p *project) newCompiler(tests bool, patterns ...string) (*compiler, error) {
+	c := &compiler{project: p, patterns: patterns, config: packages.Config{
+		Context: p.ctx, Dir: p.moduleDir, Env: p.env(), Tests: tests,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule | packages.NeedEmbedFiles,
+	}}
+	return c, c.load()
+}
+
+// load finds the packages of the module, and what they import from others.
+func (c *compiler) load() error {
+	c.own, c.imports = nil, nil
+	config := c.config
+	pkgs, err := packages.Load(&config, c.patterns...)
+	if err != nil {
+		return err
+	}
+	outside := map[string]bool{}
 	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
 		if c.isOwn(pkg) && !isTestMain(pkg) {
 			c.own = append(c.own, pkg)
 			for _, i := range pkg.Imports {
-				imports[i.PkgPath] = !c.isOwn(i)
+				outside[i.PkgPath] = outside[i.PkgPath] || !c.isOwn(i)
 			}
 		}
 	})
-	for name, data := range c.code {
+	for path, is := range outside {
+		if is {
+			c.imports = append(c.imports, path)
+		}
+	}
+	return nil
+}
+
+// checkAll checks the packages. Generated code replaces that on disk, unless it is nil.
+func (c *compiler) checkAll(code map[string][]byte) (Problems, error) {
+	err := c.checkOnce(code)
+	if err == nil && c.cgo {
+		// Its code is compiled from what cgo makes of it. To ask for that costs more than all the rest.
+		c.config.Mode |= packages.NeedCompiledGoFiles
+		if err = c.load(); err == nil {
+			err = c.checkOnce(code)
+		}
+	}
+	return c.problems, err
+}
+
+func (c *compiler) checkOnce(code map[string][]byte) error {
+	c.code, c.fset, c.done, c.problems = code, token.NewFileSet(), map[*packages.Package]*types.Package{}, nil
+	imports := slices.Clone(c.imports)
+	for name, data := range code {
 		file, err := parser.ParseFile(c.fset, name, data, parser.ImportsOnly)
 		if err != nil {
 			return err
@@ -121,26 +119,25 @@ func (c *compiler) load(config packages.Config, pkgs []*packages.Package) error 
 			if err != nil {
 				return err
 			}
-			if _, known := imports[path]; !known {
-				imports[path] = !slices.ContainsFunc(c.own, func(pkg *packages.Package) bool { return pkg.PkgPath == path })
+			if !slices.ContainsFunc(c.own, func(pkg *packages.Package) bool { return pkg.PkgPath == path }) {
+				imports = append(imports, path)
 			}
 		}
 	}
-	var outside []string
-	for path, other := range imports {
-		if other && path != "unsafe" {
-			outside = append(outside, path)
+	var err error
+	if c.outside, err = c.importer(c.fset, imports); err != nil {
+		return err
+	}
+	for _, pkg := range c.own {
+		// The errors are in c.problems. A package with errors is returned as far as it is correct.
+		if _, err := c.check(pkg); err != nil {
+			return err
 		}
 	}
-	if len(outside) == 0 {
-		return nil
+	for _, pkg := range c.own {
+		c.problems = append(c.problems, c.errorsOf(pkg)...)
 	}
-	config.Mode, config.Tests = packages.NeedName|packages.NeedExportFile, false
-	found, err := packages.Load(&config, outside...)
-	for _, pkg := range found {
-		c.exports[pkg.PkgPath] = pkg
-	}
-	return err
+	return nil
 }
 
 // isTestMain reports whether a package is the program that the go command makes of tests. Its only file is in the
@@ -152,20 +149,6 @@ func isTestMain(pkg *packages.Package) bool {
 
 func (c *compiler) isOwn(pkg *packages.Package) bool {
 	return pkg.Module != nil && pkg.Module.Dir == c.moduleDir
-}
-
-// exported opens the export data of a package in the go command's cache.
-func (c *compiler) exported(path string) (io.ReadCloser, error) {
-	pkg := c.exports[path]
-	switch {
-	case pkg == nil:
-		return nil, errors.New("not found")
-	case pkg.ExportFile == "" && len(pkg.Errors) > 0:
-		return nil, errors.New(pkg.Errors[0].Msg)
-	case pkg.ExportFile == "":
-		return nil, errors.New("does not compile")
-	}
-	return os.Open(pkg.ExportFile)
 }
 
 // importing resolves the imports of one package. For a test they are the packages that are compiled for it.
@@ -236,28 +219,41 @@ func (c *compiler) add(at token.Position, message string) {
 	c.problems = append(c.problems, problemf(Position{File: c.rel(at.Filename), Line: at.Line, Column: at.Column}, "", "%s", message))
 }
 
+// wasRead reports whether code was generated for a package if it asks for that.
+func (c *compiler) wasRead(pkg *packages.Package) bool {
+	return slices.ContainsFunc(c.roots, func(r *loader.Package) bool { return r.PkgPath == pkg.PkgPath })
+}
+
 // parse reads the files of a package, with the new generated one.
 func (c *compiler) parse(pkg *packages.Package) ([]*ast.File, error) {
+	from := pkg.GoFiles
+	if len(pkg.CompiledGoFiles) > 0 {
+		from = pkg.CompiledGoFiles
+	}
 	names := map[string][]byte{}
-	for _, name := range pkg.CompiledGoFiles {
+	for _, name := range from {
+		if c.code != nil {
+			generated := filepath.Join(filepath.Dir(name), codeFile)
+			names[generated] = c.code[generated]
+		}
+	}
+	for _, name := range from {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		names[name] = data
-		if c.code != nil {
-			names[filepath.Join(filepath.Dir(name), codeFile)] = nil
+		// What was generated earlier is written anew or removed, if the package was read. The file of another tool stays.
+		gone := c.code != nil && filepath.Base(name) == codeFile && codeMarkLine.Match(data) && c.wasRead(pkg)
+		if names[name] == nil && !gone {
+			names[name] = data
 		}
 	}
 	var files []*ast.File
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		data := names[name]
-		if c.code != nil && filepath.Base(name) == codeFile {
-			if data = c.code[name]; data == nil {
-				continue
-			}
+		if names[name] == nil {
+			continue
 		}
-		file, err := parser.ParseFile(c.fset, name, data, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(c.fset, name, names[name], parser.SkipObjectResolution)
 		var list scanner.ErrorList
 		switch {
 		case errors.As(err, &list):
@@ -267,6 +263,7 @@ func (c *compiler) parse(pkg *packages.Package) ([]*ast.File, error) {
 		case err != nil:
 			return nil, err
 		}
+		c.cgo = c.cgo || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"C"` })
 		files = append(files, file)
 	}
 	return files, nil

@@ -14,14 +14,7 @@ func TestCompile(t *testing.T) {
 	wants := func(what, want string) {
 		t.Helper()
 		before := state(t, dir)
-		var problems Problems
-		got := ""
-		if err := Compile(t.Context(), o); errors.As(err, &problems) {
-			got = problems.Error()
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if got != want {
+		if got := problemsOf(t, Compile(t.Context(), o)); got != want {
 			t.Errorf("%s:\n%s\nwant:\n%s", what, got, want)
 		}
 		if after := state(t, dir); !maps.Equal(before, after) {
@@ -46,6 +39,12 @@ func TestPart(t *testing.T) { t.Log(whole.Of(part.New())) }
 `))
 	wants("all right", "")
 
+	// What cgo makes of a package is checked.
+	o.Env = []string{"CGO_ENABLED=1"}
+	write(t, dir, "one/one.go", []byte("package one\n\n// #define ONE 1\nimport \"C\"\n\nvar One string = C.ONE\n"))
+	wants("with a wrong type by cgo", "one/one.go:6:18: cannot use (_Ciconst_ONE) (untyped int constant 1) as string value in variable declaration")
+	write(t, dir, "one/one.go", []byte("package one\n"))
+
 	write(t, dir, "whole/whole_test.go", []byte("package whole\n\nimport \"example.com/shop/part\"\n\nvar p = part.New()\n"))
 	write(t, dir, "main/main.go", []byte("package main\n\nfunc main() { println(1 + \"\") }\n"))
 	edit(t, dir, "api/v1/zz_generated.deepcopy.go", "package v1\n", "package v1; var _ int = nil\n")
@@ -61,4 +60,39 @@ whole/whole_test.go:5:14: undefined: part.New`)
 	write(t, dir, "part/cycle_test.go", []byte("package part\n\nimport _ \"example.com/shop/whole\"\n"))
 	wants("cycle", `example.com/shop/part: import cycle not allowed in test: import stack: [example.com/shop/part example.com/shop/whole example.com/shop/part]
 part/part_test.go:10:46: cannot use part.New() (value of struct type part.Part) as part.Part value in argument to whole.Of`)
+}
+
+// All checks the whole module as it will be: code that is generated anew, and not what was generated earlier for types
+// that are gone. The file of another tool stays, and is checked.
+func TestAllCompiles(t *testing.T) {
+	t.Parallel()
+	dir := newProject(t, "shop.txtar")
+	o := Options{Dir: dir}
+	write(t, dir, "part/part.go", []byte("package part\n"))
+	write(t, dir, "part/zz_generated.deepcopy.go", []byte("package part\n\n"+codeMark+"\n\nfunc (in *Gone) DeepCopy() *Gone { return in }\n"))
+	write(t, dir, "other/other.go", []byte("package other\n\nvar Of = From\n"))
+	write(t, dir, "other/zz_generated.deepcopy.go", []byte("package other\n\nvar From = 1\n"))
+	if plan := apply(t, All, o); !plan.Compiles {
+		t.Error("All says that it did not check whether all compiles")
+	}
+	write(t, dir, "other/other_test.go", []byte("package other\n\nvar of string = Of\n"))
+	_, err := All(t.Context(), o)
+	const want = "other/other_test.go:3:17: cannot use Of (variable of type int) as string value in variable declaration"
+	if got := problemsOf(t, err); got != want || problemsOf(t, Compile(t.Context(), o)) != want {
+		t.Errorf("%s\nwant, as Compile says:\n%s", got, want)
+	}
+	o.Paths = []string{"./api/v1"}
+	if plan := apply(t, All, o); plan.Compiles {
+		t.Error("All of one package says that it checked whether all compiles")
+	}
+}
+
+// problemsOf returns the text of an error that is [Problems], or "".
+func problemsOf(t *testing.T, err error) string {
+	t.Helper()
+	problems, ok := errors.AsType[Problems](err)
+	if err != nil && !ok {
+		t.Fatal(err)
+	}
+	return problems.Error()
 }

@@ -22,7 +22,8 @@ const ApplyLimit = 262144
 func (p *project) crds(dir string) (map[string][]byte, error) {
 	parser := &crd.Parser{Collector: p.collector, Checker: p.checker, AllowDangerousTypes: p.DangerousTypes, GenerateEmbeddedObjectMeta: p.EmbeddedObjectMeta}
 	crd.AddKnownTypes(parser)
-	for _, r := range p.roots {
+	// Without a group there is no kind, and without its marker no mistake in one.
+	for _, r := range p.marked(groupMarker, rootMarker) {
 		parser.NeedPackage(r)
 	}
 	kinds, err := p.kinds(parser)

@@ -92,40 +92,57 @@ func (o Options) abs(p string) string {
 
 // Code plans the DeepCopy code and the apply configurations of all packages with the markers for it. It writes nothing. The
 // error is a [Problems] if the project's code or markers are wrong.
-func Code(ctx context.Context, o Options) (*Plan, error) { return plan(ctx, o, (*project).planCode) }
+func Code(ctx context.Context, o Options) (*Plan, error) {
+	return plan(ctx, o, false, (*project).planCode)
+}
 
 // Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems] if
 // the project's code or markers are wrong. Files are removed only if all packages of the module
 // were read.
 func Manifests(ctx context.Context, o Options) (*Plan, error) {
-	return plan(ctx, o, (*project).planManifests)
+	return plan(ctx, o, false, (*project).planManifests)
 }
 
-// All plans what [Code] and [Manifests] do. It reads the packages once.
+// All plans what [Code] and [Manifests] do, and reads the packages once. If it reads all packages of the module, it also
+// checks what [Compile] does, of the module as it will be. Only apply configurations cannot be checked before they are
+// there: see [Plan.Compiles].
 func All(ctx context.Context, o Options) (*Plan, error) {
-	return plan(ctx, o, (*project).planCode, (*project).planManifests)
+	return plan(ctx, o, true, (*project).planCode, (*project).planManifests)
 }
 
 // plan loads the project, generates its DeepCopy code and makes the parts of a plan. Code that does
 // not compile would lead to a wrong schema without an error. So the code is generated for manifests,
-// too, if only as a check.
-func plan(ctx context.Context, o Options, parts ...func(p *project, plan *Plan, code map[string][]byte) error) (*Plan, error) {
-	p, err := open(ctx, o)
-	if err != nil {
-		return nil, err
+// too, if only as a check. It checks all packages if all is set.
+func plan(ctx context.Context, o Options, all bool, parts ...part) (*Plan, error) {
+	p, plan, err := planOnce(ctx, o, false, all, parts)
+	if p != nil && p.lacking() {
+		_, plan, err = planOnce(ctx, o, true, all, parts)
 	}
+	return plan, err
+}
+
+// part makes a part of a plan.
+type part func(p *project, plan *Plan, code map[string][]byte) error
+
+// planOnce makes a plan, with all source or without that of cgo and the standard library.
+func planOnce(ctx context.Context, o Options, source, all bool, parts []part) (*project, *Plan, error) {
+	p, err := open(ctx, o, source)
+	if err != nil {
+		return p, nil, err
+	}
+	p.all = all && p.whole && !slices.ContainsFunc(p.marks, func(m *mark) bool { return m.def.Name == applyMarker })
 	code, err := p.code()
 	if err != nil {
-		return nil, err
+		return p, nil, err
 	}
-	plan := &Plan{Root: p.Dir}
+	plan := &Plan{Root: p.Dir, Compiles: p.all}
 	for _, part := range parts {
 		if err := part(p, plan, code); err != nil {
-			return nil, err
+			return p, nil, err
 		}
 	}
 	plan.Warnings = p.warnings
-	return plan, nil
+	return p, plan, nil
 }
 
 // planCode adds the code to a plan.
@@ -207,19 +224,19 @@ func (p *project) planManifests(plan *Plan, _ map[string][]byte) error {
 	return nil
 }
 
-// open loads the project and checks its markers.
-func open(ctx context.Context, o Options) (*project, error) {
+// open loads the project and checks its markers. After an error it may return the project, too.
+func open(ctx context.Context, o Options, source bool) (*project, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	p := &project{Options: o, ctx: ctx}
+	p := &project{Options: o, ctx: ctx, source: source}
 	if err := p.load(); err != nil {
-		return nil, err
+		return p, err
 	}
 	problems, err := p.readMarkers()
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	return p, append(problems, p.checkMarkers()...).err()
 }

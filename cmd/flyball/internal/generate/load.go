@@ -27,12 +27,16 @@ type project struct {
 	module    string // module path
 	moduleDir string
 	whole     bool // all of its packages are read
+	all       bool // all of its packages are checked
+	source    bool // what cgo makes and the standard library are read, too
 	fset      *token.FileSet
 	roots     []*loader.Package
 	collector *markers.Collector
 	checker   *loader.TypeChecker
 	marks     []*mark
 	warnings  []Problem
+	std       []*loader.Package            // without source
+	exports   map[string]*packages.Package // with export data, by path
 }
 
 // ErrNoModule says that a folder belongs to no Go module.
@@ -70,9 +74,13 @@ func (p *project) load() error {
 		p.whole = p.whole || patterns[i] == p.module+"/..."
 	}
 	p.fset = token.NewFileSet()
-	roots, err := loader.LoadRootsWithConfig(&packages.Config{
-		Context: p.ctx, Dir: dir, Fset: p.fset, Mode: packages.NeedModule, Env: p.env(),
-	}, patterns...)
+	config := packages.Config{Context: p.ctx, Dir: dir, Fset: p.fset, Mode: packages.NeedModule, Env: p.env()}
+	if !p.source {
+		// The loader wants the files that are compiled. They are the same but with cgo, and to ask for them costs more
+		// than all the rest. See lacking.
+		config.BuildFlags = []string{"-compiled=false"}
+	}
+	roots, err := loader.LoadRootsWithConfig(&config, patterns...)
 	if err != nil {
 		return err
 	}

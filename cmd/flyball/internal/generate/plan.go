@@ -24,6 +24,7 @@ type Plan struct {
 	Unchanged []string // with the right content
 	Remove    []string // generated earlier, from a source that is gone
 	Warnings  []Problem
+	Compiles  bool // all packages of the module were checked with what is planned, also their tests
 }
 
 // UpToDate reports whether there is nothing to do.

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,7 @@ func newStage(project string) (_ *stage, err error) {
 		s.before, s.links, err = readTree(s.project)
 	}
 	if err == nil {
-		if s.dir, err = os.MkdirTemp("", "flyball-project-"); err == nil {
+		if s.dir, err = copyDir(s.project); err == nil {
 			// The go command prints folders without links.
 			s.dir, err = filepath.EvalSymlinks(s.dir)
 		}
@@ -59,6 +60,19 @@ func newStage(project string) (_ *stage, err error) {
 	}
 	return s, nil
 }
+
+// copyDir makes the folder for a copy. The copies of one project have the same name, if no other is there: what the go
+// command has built of one is then in its cache for the next.
+func copyDir(project string) (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("%s%x", copyPrefix, sha256.Sum256([]byte(project)))[:len(copyPrefix)+16])
+	if err := os.Mkdir(dir, 0o700); err == nil {
+		return dir, nil
+	}
+	return os.MkdirTemp("", copyPrefix)
+}
+
+// copyPrefix begins the names of copies.
+const copyPrefix = "flyball-project-"
 
 // writable reports whether files can be made in a folder.
 func writable(dir string) error {

@@ -311,3 +311,30 @@ func TestInside(t *testing.T) {
 		}
 	}
 }
+
+// Copies of one project have the same folder one after the other, and folders of their own at the same time.
+func TestFolderOfCopies(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	project := newShop(t)
+	var used []string
+	copied := func(project string) *Stage {
+		t.Helper()
+		s, err := NewStage(project)
+		must(t, err)
+		t.Cleanup(s.Drop)
+		if _, err := os.Stat(filepath.Join(s.Dir(), "go.mod")); err != nil {
+			t.Error(err)
+		}
+		used = append(used, s.Dir())
+		return s
+	}
+	first, meanwhile, other := copied(project), copied(project), copied(newShop(t))
+	for _, s := range []*Stage{first, meanwhile, other} {
+		s.Drop()
+	}
+	copied(project)
+	slices.Sort(used[:3])
+	if len(slices.Compact(used[:3])) != 3 || used[3] != first.Dir() {
+		t.Errorf("folders %q: want three, and the first once more", used)
+	}
+}
