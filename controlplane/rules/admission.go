@@ -27,7 +27,10 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/kubernetes/plugin/pkg/admission/network/defaultingressclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/nodedeclaredfeatures"
 	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
+	"k8s.io/kubernetes/plugin/pkg/admission/podresize"
+	"k8s.io/kubernetes/plugin/pkg/admission/podtopologylabels"
 	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
 	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
 	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
@@ -74,6 +77,9 @@ func newAdmission(a *api) (admissionChain, error) {
 	listed(signing.PluginName, signing.Register)
 	listed(subjectrestriction.PluginName, subjectrestriction.Register)
 	listed(defaultingressclass.PluginName, defaultingressclass.Register)
+	listed(podtopologylabels.PluginName, podtopologylabels.Register)
+	listed(nodedeclaredfeatures.PluginName, nodedeclaredfeatures.Register)
+	listed(podresize.PluginName, podresize.Register)
 	use("MutatingAdmissionPolicy", newPolicies(a, true), nil)
 	use("MutatingAdmissionWebhook", newWebhooks(mutates), nil)
 	use("ValidatingAdmissionPolicy", newPolicies(a, false), nil)

@@ -166,11 +166,11 @@ func (a *api) answer(req *Request) *Answer {
 		return &Answer{Code: http.StatusInternalServerError, ContentType: "text/plain", Body: []byte("rules: " + err.Error()), Missing: c.missingKeys(), Calls: c.hooks.missing}
 	}
 	body := c.hooks.replaceUIDs(w.body.Bytes())
-	if w.code == http.StatusUnprocessableEntity {
+	if w.code == http.StatusUnprocessableEntity || w.code == http.StatusConflict {
 		body = inOrder(body, w.header.Get("Content-Type"), !a.builtin[groupOf(r.URL.Path)])
 	}
-	if w.code == 0 && len(body) == 0 && strings.HasPrefix(r.URL.Path, openAPIPath) { // there is no such document
-		w.code, w.header = http.StatusNotFound, http.Header{}
+	if w.code == 0 { // nothing was written, and then the real server forgets the headers
+		w.header = http.Header{}
 	}
 	if w.code == http.StatusConflict {
 		body = withRealKeys(body)
@@ -275,6 +275,8 @@ func (a *api) route(c *call, info *request.RequestInfo) (http.Handler, error) {
 	switch below := strings.HasPrefix(info.Path, "/apis"); {
 	case info.Path == hashPath && c.req.User == "": // not of a client
 		return http.HandlerFunc(templateHash), nil
+	case info.Path == openAPI2Path:
+		return openAPI2(), nil
 	case info.Path == openAPIPath || strings.HasPrefix(info.Path, openAPIPath+"/"):
 		d, err := a.custom.documents(c, a.groups)
 		if err != nil {

@@ -29,19 +29,24 @@ func (a *api) define(c *call) error {
 	if !touched {
 		return a.lastObject(c)
 	}
-	defined, err := a.custom.all(c)
-	if err != nil {
-		return err
-	}
-	for _, d := range defined {
-		if err := a.accept(c, d.Name); err != nil {
+	for {
+		before := c.version
+		defined, err := a.custom.all(c)
+		if err != nil {
 			return err
 		}
-		if err := a.undefine(c, d.Name); err != nil {
-			return err
+		for _, d := range defined {
+			if err := a.accept(c, d.Name); err != nil {
+				return err
+			}
+			if err := a.undefine(c, d.Name); err != nil {
+				return err
+			}
+		}
+		if c.version == before { // else names may have become free that another definition wants
+			return nil
 		}
 	}
-	return nil
 }
 
 // lastObject ends the deletion of a definition if the call has deleted the last of its objects.

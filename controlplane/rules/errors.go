@@ -13,8 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// inOrder sorts the errors of an answer about an invalid object where the real handlers list them in the random order
-// of a map: those about one map of a built-in kind, and all about a custom resource. Other errors keep their places.
+// inOrder sorts the errors of an answer where the real handlers list them in the random order of a map: those about one
+// map of a built-in kind, all about a custom resource, and the managers whose fields an apply would change. Other errors
+// keep their places.
 func inOrder(body []byte, contentType string, custom bool) []byte {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
@@ -22,12 +23,41 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 		return body
 	}
 	s := &metav1.Status{}
-	if _, _, err := info.Serializer.Decode(body, nil, s); err != nil || s.Reason != metav1.StatusReasonInvalid || s.Details == nil || len(s.Details.Causes) < 2 {
+	if _, _, err := info.Serializer.Decode(body, nil, s); err != nil || s.Details == nil || len(s.Details.Causes) < 2 {
 		return body
 	}
+	switch {
+	case s.Reason == metav1.StatusReasonConflict:
+		sortManagers(s.Details.Causes)
+	case s.Reason != metav1.StatusReasonInvalid || !sortInvalid(s, custom):
+		return body
+	}
+	encoder := info.Serializer
+	if info.PrettySerializer != nil && bytes.HasPrefix(body, []byte("{\n")) {
+		encoder = info.PrettySerializer
+	}
+	var sorted bytes.Buffer
+	if err := encoder.Encode(s, &sorted); err != nil {
+		return body
+	}
+	return sorted.Bytes()
+}
+
+// sortManagers sorts the fields of other managers by manager. Those of one are in order already.
+func sortManagers(causes []metav1.StatusCause) {
+	slices.SortStableFunc(causes, func(a, b metav1.StatusCause) int {
+		if a.Type != metav1.CauseTypeFieldManagerConflict || b.Type != metav1.CauseTypeFieldManagerConflict {
+			return 0
+		}
+		return strings.Compare(a.Message, b.Message)
+	})
+}
+
+// sortInvalid sorts the errors about an invalid object, and reports whether they may be sorted.
+func sortInvalid(s *metav1.Status, custom bool) bool {
 	head, _, ok := strings.Cut(s.Message, " is invalid: [")
 	if !ok || strings.HasPrefix(s.Message, "admission webhook ") { // a webhook's errors are in the order that it has chosen
-		return body
+		return false
 	}
 	if custom {
 		slices.SortFunc(s.Details.Causes, ofCustom)
@@ -41,15 +71,7 @@ func inOrder(body []byte, contentType string, custom bool) []byte {
 		}
 	}
 	s.Message = head + " is invalid: [" + strings.Join(texts, ", ") + "]"
-	encoder := info.Serializer
-	if info.PrettySerializer != nil && bytes.HasPrefix(body, []byte("{\n")) {
-		encoder = info.PrettySerializer
-	}
-	var sorted bytes.Buffer
-	if err := encoder.Encode(s, &sorted); err != nil {
-		return body
-	}
-	return sorted.Bytes()
+	return true
 }
 
 // ofCustom orders errors about a custom resource. Errors about its own metadata come first, as on the real server.

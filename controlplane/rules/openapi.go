@@ -30,16 +30,18 @@ func (a *api) openAPI(d *documents, path string) (http.Handler, error) {
 			return custom, nil
 		}
 	}
-	if path != openAPIPath || len(d.custom) == 0 {
-		return a.schemas(), nil
+	if path != openAPIPath {
+		return present(a.schemas()), nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all := struct {
 			Paths map[string]json.RawMessage `json:"paths"`
 		}{map[string]json.RawMessage{}}
+		get := r.Clone(r.Context())
+		get.Method = http.MethodGet
 		for _, h := range []http.Handler{a.schemas(), custom} {
 			one := &response{header: http.Header{}}
-			h.ServeHTTP(one, r)
+			h.ServeHTTP(one, get)
 			part := all
 			part.Paths = nil
 			if err := json.Unmarshal(one.body.Bytes(), &part); err != nil {
@@ -53,9 +55,23 @@ func (a *api) openAPI(d *documents, path string) (http.Handler, error) {
 			http.Error(w, "rules: "+err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(text) // into memory
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // as the real server finds by looking at the text
+		_, _ = w.Write(text)                                        // into memory
 	}), nil
+}
+
+// present returns a handler that finds out whether there is a document before whether the client accepts one of its forms.
+func present(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		anyForm := r.Clone(r.Context())
+		anyForm.Header.Del("Accept")
+		found := &response{header: http.Header{}}
+		if h.ServeHTTP(found, anyForm); found.code == 0 {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // customSchemas returns the handler of the documents of custom resources, one for each version of a group.

@@ -4,20 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
-	"sync"
 )
-
-// warnings collects the warnings of one request.
-type warnings struct {
-	mu    sync.Mutex
-	texts []string
-}
-
-func (w *warnings) AddWarning(_, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.texts = append(w.texts, text)
-}
 
 // response collects what a handler writes.
 type response struct {
@@ -47,10 +34,17 @@ func (r *response) otherHeader() map[string]string {
 		case "Content-Type", "Retry-After", "Transfer-Encoding", "Content-Length", "Audit-Id":
 			continue
 		}
+		text := strings.Join(values, ", ")
+		if name == "Vary" { // no answer is compressed
+			text = strings.TrimPrefix(strings.TrimPrefix(text, "Accept-Encoding"), ", ")
+		}
+		if text == "" {
+			continue
+		}
 		if out == nil {
 			out = map[string]string{}
 		}
-		out[name] = strings.Join(values, ", ")
+		out[name] = text
 	}
 	return out
 }

@@ -34,8 +34,8 @@ var comparedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "
 func (s *session) headers(h http.Header) string {
 	var out []string
 	for _, name := range comparedHeaders {
-		if values := h.Values(name); len(values) > 0 && values[0] != "Accept-Encoding" && // DIFFERENCES.md
-			!(name == "Cache-Control" && values[0] == "no-cache, private") {
+		values := slices.DeleteFunc(slices.Clone(h.Values(name)), func(v string) bool { return v == "Accept-Encoding" }) // DIFFERENCES.md
+		if len(values) > 0 && !(name == "Cache-Control" && values[0] == "no-cache, private") {
 			out = append(out, fmt.Sprintf("%s=%q", name, values))
 		}
 	}

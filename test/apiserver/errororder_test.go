@@ -55,3 +55,44 @@ func TestErrorsAreInOneOrder(t *testing.T) {
 		}
 	}
 }
+
+// The conflicts of an apply are in the order of the managers, in each format of the answer.
+func TestConflictsAreInOneOrder(t *testing.T) {
+	handler, end, _ := apiserver.Handler(t, apiserver.Direct(t)) // nothing is remembered
+	defer end()
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	apply := func(manager, force, accept, data string) (int, string) {
+		t.Helper()
+		req, _ := http.NewRequest(http.MethodPatch, server.URL+"/api/v1/namespaces/default/configmaps/a?fieldManager="+manager+"&force="+force, strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{`+data+`}}`))
+		req.Header.Set("Content-Type", "application/apply-patch+yaml")
+		req.Header.Set("Accept", accept)
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	for manager, data := range map[string]string{"one": `"f":"1","a":"1"`, "two": `"e":"1","b":"1"`, "three": `"d":"1","c":"1"`} {
+		if code, text := apply(manager, "true", "application/json", data); code >= 300 {
+			t.Fatal(text)
+		}
+	}
+	for _, accept := range []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"} {
+		for range 25 {
+			code, text := apply("four", "false", accept, `"a":"2","b":"2","c":"2","d":"2","e":"2","f":"2"`)
+			var found []string
+			for _, part := range strings.Split(text, ".data.")[1:] {
+				found = append(found, part[:1])
+			}
+			if got, want := strings.Join(found, ""), "afcdbe"+"afcdbe"; code != http.StatusConflict || got != want { // in the message, and in the causes
+				t.Fatalf("%d as %s: the fields are %s, want %s: %s", code, accept, got, want, text)
+			}
+		}
+	}
+}

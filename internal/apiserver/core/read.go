@@ -33,10 +33,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 		return answer
 	}
 	t := parsePath(req.URL)
-	bare, query, _ := strings.Cut(req.URL, "?")
-	if bare == "/openapi/v2" {
-		return openAPIv2(req.Accept)
-	}
+	_, query, _ := strings.Cut(req.URL, "?")
 	var values url.Values
 	var err error
 	if query != "" {
@@ -257,7 +254,7 @@ func (v View) page(l *rules.List, through lens) (page, error) {
 	case exact:
 		v = v.at(asked)
 	}
-	if l.Version == "0" && l.Continue == "" && cached {
+	if l.Version == "0" && cached {
 		limit = 0
 	}
 	match, err := newMatcher(l)

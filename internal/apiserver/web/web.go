@@ -291,14 +291,10 @@ func head(header http.Header, answer core.Answer) {
 func quoted(text string) string {
 	out := []byte{'"'}
 	for i := range len(text) {
-		switch c := text[i]; c {
-		case '"', '\\':
-			out = append(out, '\\', c)
-		case '\n', '\r', 0:
-			out = append(out, ' ')
-		default:
-			out = append(out, c)
+		if c := text[i]; c == '"' || c == '\\' {
+			out = append(out, '\\')
 		}
+		out = append(out, text[i])
 	}
 	return string(append(out, '"'))
 }
