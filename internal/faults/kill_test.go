@@ -115,6 +115,7 @@ func TestFault19Killed(t *testing.T) {
 		}
 	})
 	last := spawn(t, "mirror", configEnv+"="+file, namespaceEnv+"="+r.ns)
+	r.churn(20) // the last one works for sure, and is there for signals
 	ctx, cancel := context.WithTimeout(t.Context(), hung)
 	defer cancel()
 	var err error
