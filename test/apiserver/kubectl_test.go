@@ -93,14 +93,14 @@ func (p *people) hide(text string) string {
 	} {
 		text = r.what.ReplaceAllString(text, r.by)
 	}
-	return repairedList.ReplaceAllString(repaired.ReplaceAllString(text, "Events: <none>\n"), "No events found in shop namespace.\n")
+	return noEvents.ReplaceAllString(repaired.ReplaceAllString(text, "Events: <none>\n"), "no events\n")
 }
 
-// repaired and repairedList match Events of the real server's repair loop for addresses, which sometimes is faster than
-// their allocation.
+// repaired matches Events of the real server's repair loop for addresses, which sometimes is faster than their
+// allocation, and noEvents a list of such Events only, or of none.
 var (
-	repaired     = regexp.MustCompile(`Events:\n Type Reason Age From Message\n[- ]+\n(.*ClusterIPNotAllocated.*\n)+`)
-	repairedList = regexp.MustCompile(`LAST SEEN TYPE REASON OBJECT MESSAGE\n(.*ClusterIPNotAllocated.*\n)+`)
+	repaired = regexp.MustCompile(`Events:\n Type Reason Age From Message\n[- ]+\n(.*ClusterIPNotAllocated.*\n)+`)
+	noEvents = regexp.MustCompile(`LAST SEEN TYPE REASON OBJECT MESSAGE\n(.*ClusterIPNotAllocated.*\n)+|No events found in \w+ namespace\.\n`)
 )
 
 // commands reads a script: commands, and files after lines such as "-- name --".
