@@ -78,19 +78,12 @@ var chosen = regexp.MustCompile(`"uid":"([-0-9a-f]{36})"`)
 // Begin makes the objects of a Beginning, with the time now and uids by the seed of the state. The state must be
 // empty.
 func (s *State) Begin(now time.Time, b *Beginning) {
-	writes := slices.Clone(b.own)
+	writes := s.renamed(b.own)
 	for i := range writes {
-		s.rename(&writes[i])
 		retime(&writes[i], now)
 	}
 	common := b.commonObjects.of(now, "", func() []*Object { return objectsAt(now, slices.Clone(b.common)) })
-	more := b.moreObjects.of(now, s.opts.Seed, func() []*Object {
-		own := slices.Clone(b.more)
-		for i := range own {
-			s.rename(&own[i])
-		}
-		return objectsAt(now, own)
-	})
+	more := b.moreObjects.of(now, s.opts.Seed, func() []*Object { return objectsAt(now, s.renamed(b.more)) })
 	s.log = slices.Grow(s.log, len(writes)+len(common)+len(more))
 	s.apply(now, writes)
 	for _, o := range slices.Concat(common, more) {
@@ -150,6 +143,15 @@ func objectsAt(now time.Time, writes []rules.Write) []*Object {
 	for i := range writes {
 		retime(&writes[i], now)
 		out[i] = newObject(writes[i])
+	}
+	return out
+}
+
+// renamed returns copies of writes, with uids of this state.
+func (s *State) renamed(writes []rules.Write) []rules.Write {
+	out := slices.Clone(writes)
+	for i := range out {
+		s.rename(&out[i])
 	}
 	return out
 }

@@ -74,7 +74,8 @@ func (f *forms) find(k form, o *Object) (encoded, bool) {
 	return e, ok
 }
 
-// put caches an encoded object, and keeps the bytes of its body. A body that is not protobuf, though the client has asked for it, is not cached.
+// put caches an encoded object, and keeps the bytes of its body. A body that is not protobuf, though the client has
+// asked for it, is not cached.
 func (f *forms) put(k form, o *Object, e encoded) {
 	if k.accept == contentProtobuf && e.contentType != contentProtobuf {
 		return

@@ -126,7 +126,7 @@ func (w where) set(a *rules.Answer, text []byte) {
 	}
 }
 
-// setString sets a text of which an answer does not keep bytes.
+// setString sets a text that is a string or a number in the answer.
 func (w where) setString(a *rules.Answer, text string) {
 	switch w.field {
 	case missing:
