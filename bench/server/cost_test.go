@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,19 +48,28 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkGet reads one ConfigMap.
+// BenchmarkGet reads one object.
 func BenchmarkGet(b *testing.B) {
-	among(b, "configmap", func(b *testing.B, c *contender) {
-		m := configMap("the-one", "v")
-		if err := client.IgnoreAlreadyExists(c.client.Create(b.Context(), m)); err != nil {
-			b.Fatal(err)
-		}
-		for b.Loop() {
-			if err := c.client.Get(b.Context(), client.ObjectKeyFromObject(m), &corev1.ConfigMap{}); err != nil {
+	for _, k := range []struct {
+		name string
+		made client.Object
+	}{{"configmap", configMap("the-one", "v")}, {"pod", pod("the-one")}} {
+		among(b, k.name, func(b *testing.B, c *contender) {
+			if err := client.IgnoreAlreadyExists(c.client.Create(b.Context(), k.made.DeepCopyObject().(client.Object))); err != nil {
 				b.Fatal(err)
 			}
-		}
-	}, fakeClient, constant, inMemory, overTCP)
+			for b.Loop() {
+				if err := c.client.Get(b.Context(), client.ObjectKeyFromObject(k.made), empty(k.made)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}, fakeClient, constant, inMemory, overTCP)
+	}
+}
+
+// empty returns an object of a type without fields.
+func empty(o client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
 }
 
 // constant returns the client of a server in memory, which is asked only once for each method and path.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ func list(ctx context.Context, c *contender, o options, t *table) error {
 	}); err != nil {
 		return err
 	}
+	runtime.GC() // of what the creates have left
 	var took []time.Duration
 	for range 7 {
 		var l corev1.ConfigMapList

@@ -20,7 +20,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		caseStart, caseCreateMaps, caseCreateMaps8, caseCreatePods, caseCreatePods8, caseCreateOther, caseGet, caseUpdate, caseList, caseListBytes, caseWatch, caseMade, caseHistory, caseServer, casePods, caseSnapshot, caseRestore,
+		caseStart, caseCreateMaps, caseCreateMaps8, caseCreatePods, caseCreatePods8, caseCreateOther, caseGet, caseGetPod, caseUpdate, caseList, caseListBytes, caseWatch, caseMade, caseHistory, caseServer, casePods, caseSnapshot, caseRestore,
 	} {
 		found := false
 		for line := range strings.Lines(out.String()) {

@@ -53,6 +53,7 @@ var goals = []goal{
 	{name: caseList, beside: realOne, times: 5},
 	{name: caseListBytes, beside: realOne, times: 5},
 	{name: caseGet, beside: fakes, times: 1},
+	{name: caseGetPod, beside: fakes, times: 1},
 	{name: caseUpdate, beside: fakes, times: 1},
 	{name: caseServer, limit: 15_000},
 	{name: casePods, limit: 300},

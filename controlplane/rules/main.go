@@ -30,14 +30,18 @@ import (
 )
 
 // collectAt is the percentage of new memory at which garbage is collected. There is one process for all tests of a user,
-// and the default would take a fifth of its time.
-const collectAt = 200
+// and the default would take a fifth of its time. Near memoryLimit, in bytes, garbage is collected more often.
+const (
+	collectAt   = 200
+	memoryLimit = 1 << 30
+)
 
 func main() {
 	socket := flag.String("listen", "", "serve the clients of the unix `socket` whose listener is the standard input")
 	idle := flag.Duration("idle", 10*time.Second, "how long to wait for another client of the socket")
 	flag.Parse()
 	debug.SetGCPercent(collectAt)
+	debug.SetMemoryLimit(memoryLimit)
 	klog.LogToStderr(false) // but for errors
 	klog.SetOutput(io.Discard)
 	utilruntime.ErrorHandlers = nil // they wait between two errors
