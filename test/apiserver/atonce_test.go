@@ -63,6 +63,64 @@ func TestARestartDuringAWebhook(t *testing.T) {
 	s.must(404, "GET", "~/configmaps/a", "")
 }
 
+// A request whose body does not end is cut, too: with its context, or when the server is closed.
+func TestBodiesThatDoNotEnd(t *testing.T) {
+	apiserver.Start(t, apiserver.Options{}) // the rules are there
+	gone := errors.New("the client has gone")
+	for what, c := range map[string]struct {
+		cut  func(s *apiserver.Server, leave context.CancelCauseFunc) error
+		want error
+	}{
+		"a close": {func(s *apiserver.Server, _ context.CancelCauseFunc) error { return s.Close() }, io.EOF},
+		"its end": {func(_ *apiserver.Server, leave context.CancelCauseFunc) error { leave(gone); return nil }, gone},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := apiserver.New(t.Context(), apiserver.Options{InMemory: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rt, err := rest.TransportFor(s.RESTConfig())
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, leave := context.WithCancelCause(t.Context())
+				body, writer := io.Pipe()
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+mapsPath, body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				failed := make(chan error, 1)
+				go func() {
+					_, err := rt.RoundTrip(req)
+					failed <- err
+				}()
+				if _, err := io.WriteString(writer, `{"metadata":`); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.cut(s, leave); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+				select {
+				case err := <-failed:
+					if !errors.Is(err, c.want) {
+						t.Errorf("%v, want %v", err, c.want)
+					}
+				default:
+					t.Error("the request has not ended")
+				}
+				if _, err := io.WriteString(writer, `{}}`); !errors.Is(err, io.ErrClosedPipe) {
+					t.Errorf("somebody still reads the body: %v", err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // A request whose context has ended is not made.
 func TestAClientThatHasGoneChangesNothing(t *testing.T) {
 	s := apiserver.Start(t, apiserver.Options{InMemory: true})

@@ -46,7 +46,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	d.running.Add(1)
 	d.mu.Unlock()
 
-	if d.server.AnswersAtOnce(req) {
+	if present(req) && d.server.AnswersAtOnce(req) {
 		defer d.running.Done()
 		defer closeBody(req)
 		return atOnce(d.server, req) // another goroutine would cost as much as the answer
@@ -56,10 +56,14 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.moved.L = &x.mu
 	asked := req.WithContext(ctx)
 	d.server.ConnState(x, http.StateNew)
+	closed := sync.OnceFunc(func() { closeBody(req) })
+	if !present(req) {
+		context.AfterFunc(ctx, closed) // so that nobody reads it for ever
+	}
 	go func() {
 		defer d.running.Done()
 		defer d.server.ConnState(x, http.StateClosed)
-		defer closeBody(req)
+		defer closed()
 		x.serve(d.server, asked)
 	}()
 	select {
@@ -126,8 +130,14 @@ func status(code int) string {
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // it was read
+		_ = req.Body.Close() // it was read, or nobody wants the rest
 	}
+}
+
+// present reports whether a request has its whole body in memory, so that to read it takes no time. [http.NewRequest]
+// then sets GetBody.
+func present(req *http.Request) bool {
+	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
 }
 
 // exchange is one request and its answer. The server writes to it, and the client reads from it. To the server it is

@@ -70,7 +70,7 @@ var Version = sync.OnceValue(func() string {
 func Open(name string) (*File, error) {
 	f, err := open(name)
 	if errors.Is(err, errDamaged) {
-		if err := os.Remove(name); err != nil {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // another process has removed it
 			return nil, err
 		}
 		f, err = open(name)
@@ -105,8 +105,9 @@ func (f *File) read() error {
 		} else if err != nil {
 			return err
 		}
-		n := int(binary.BigEndian.Uint32(head[:]))
-		if n > maxMessage || f.size+header+int64(n) > maxFile {
+		length := binary.BigEndian.Uint32(head[:])
+		n := int(length)
+		if length > maxMessage || f.size+header+int64(n) > maxFile {
 			return errDamaged
 		}
 		message = append(message[:0], make([]byte, n)...)

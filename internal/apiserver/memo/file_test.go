@@ -2,6 +2,7 @@ package memo
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -204,4 +205,45 @@ func nameIn(a *rules.Answer) string {
 		return ""
 	}
 	return o.Name
+}
+
+// No length in a file is too large to be compared, whatever the size of an int.
+func TestFileWithAnyLength(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "answers")
+	for _, length := range []uint32{maxMessage + 1, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
+		if err := os.WriteFile(name, binary.BigEndian.AppendUint32(nil, length), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, header); err != nil {
+			t.Fatal(err)
+		}
+		if asked := run(t, name, Creates, "abc", "xyz"); asked != 4 {
+			t.Errorf("length %d: rules were asked %d times, want 4", length, asked)
+		}
+		if asked := run(t, name, Creates, "q7r"); asked != 0 {
+			t.Errorf("length %d: the file has not begun again", length)
+		}
+	}
+}
+
+// Processes that find a damaged file at once all get a file.
+func TestFileThatManyFindDamaged(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "answers")
+	for range 100 {
+		if err := os.WriteFile(name, bytes.Repeat([]byte{1}, 100), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				f, err := Open(name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				f.Close()
+			})
+		}
+		wg.Wait()
+	}
 }

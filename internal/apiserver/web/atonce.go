@@ -31,7 +31,7 @@ func (s *Server) AtOnce(ctx context.Context, r *http.Request, header http.Header
 		head(header, *refused)
 		return *refused, nil
 	}
-	answer := s.answer(ctx, req, faults.Plan{CutAt: -1})
+	answer := s.answer(ctx, req, faults.Plan{CutAt: -1}, s.ask)
 	s.pause(ctx, faults.Plan{Delay: s.opts.Latency}, nil)
 	head(header, answer)
 	return answer, nil

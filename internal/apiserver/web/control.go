@@ -13,10 +13,14 @@ import (
 
 // controllers is the loop that steps the controllers of a server.
 type controllers struct {
-	set     *control.Set
-	done    chan struct{} // closed when the loop has ended
-	version uint64        // the newest version at which they had nothing left to do; s.mu guards it
-	rested  chan struct{} // closed when version changes; s.mu guards it
+	set  *control.Set
+	done chan struct{} // closed when the loop has ended
+
+	// The lock of the server guards these. still is the channel of [Server.now] when they last had nothing left to do: as
+	// long as the server still has it, nothing has changed since. due is when there is work again; zero means never.
+	still  <-chan struct{}
+	due    time.Time
+	rested chan struct{} // closed when still changes
 }
 
 // maxRounds bounds the rounds in which new controllers come to rest.
@@ -36,12 +40,13 @@ func (s *Server) Control(set *control.Set) error {
 		}
 	}
 	for range maxRounds {
-		if view, _, _ := s.now(); !s.round(set, view) {
+		view, _, epoch := s.now()
+		requests, _ := set.Step(s.time(), view)
+		if s.perform(epoch, set, requests); len(requests) == 0 {
 			c := &controllers{set: set, done: make(chan struct{}), rested: make(chan struct{})}
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.controllers = c
-			c.version = view.Version()
 			go s.control(c)
 			return nil
 		}
@@ -49,23 +54,17 @@ func (s *Server) Control(set *control.Set) error {
 	return errRestless
 }
 
-// round steps the controllers once and makes their requests. It reports whether they made any.
-func (s *Server) round(set *control.Set, view core.View) bool {
-	requests, _ := set.Step(s.time(), view)
-	return s.perform(set, requests)
-}
-
-// perform makes requests of controllers. It reports whether it made any.
-func (s *Server) perform(set *control.Set, requests []control.Request) bool {
+// perform makes requests of controllers, until the epoch ends in which they have looked at the state. In another state
+// the requests would make no sense.
+func (s *Server) perform(epoch context.Context, set *control.Set, requests []control.Request) {
 	for _, r := range requests {
-		if s.isClosed() {
-			return false
+		if epoch.Err() != nil {
+			return
 		}
 		if !set.Void(r) {
-			set.Answer(s.time(), r, s.controllerStep(r.Request))
+			set.Answer(s.time(), r, s.controllerStep(epoch, r.Request))
 		}
 	}
-	return len(requests) > 0
 }
 
 func (s *Server) isClosed() bool {
@@ -88,10 +87,11 @@ func (s *Server) control(c *controllers) {
 		}
 		last = epoch
 		requests, due := c.set.Step(s.time(), view)
-		if s.perform(c.set, requests) {
+		if len(requests) > 0 {
+			s.perform(epoch, c.set, requests)
 			continue
 		}
-		s.rest(c, view.Version())
+		s.rest(c, moved, due)
 		var timer *time.Timer
 		var passed <-chan time.Time
 		if !due.IsZero() {
@@ -110,11 +110,11 @@ func (s *Server) control(c *controllers) {
 	}
 }
 
-// rest notes that the controllers have nothing left to do at a version.
-func (s *Server) rest(c *controllers, version uint64) {
+// rest notes that the controllers have nothing left to do until something changes, or something is due.
+func (s *Server) rest(c *controllers, still <-chan struct{}, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.version = version
+	c.still, c.due = still, due
 	close(c.rested)
 	c.rested = make(chan struct{})
 }
@@ -123,15 +123,8 @@ func (s *Server) rest(c *controllers, version uint64) {
 // controllers it returns at once. The error is the cause of the end of ctx, or that the server was closed.
 func (s *Server) Settle(ctx context.Context) error {
 	for {
-		s.mu.Lock()
-		c := s.controllers
-		settled := c == nil || c.version == s.state.Version()
-		var rested chan struct{}
-		if !settled {
-			rested = c.rested
-		}
-		s.mu.Unlock()
-		if settled {
+		rested := s.unrest(s.time())
+		if rested == nil {
 			return nil
 		}
 		select {
@@ -144,9 +137,27 @@ func (s *Server) Settle(ctx context.Context) error {
 	}
 }
 
-// controllerStep answers a request of a controller. If a fault loses the answer, its code is zero. It does not wait for
-// webhooks longer than the server is open.
-func (s *Server) controllerStep(req core.Request) (answer core.Answer) {
+// unrest returns a channel that is closed when the controllers come to rest again; nil if they have nothing left to do.
+// It wakes them if something is due: the clock may have been moved.
+func (s *Server) unrest(now time.Time) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.controllers
+	switch {
+	case c == nil:
+		return nil
+	case s.moved == nil || c.still != s.moved:
+	case c.due.IsZero() || now.Before(c.due):
+		return nil
+	default:
+		s.wake()
+	}
+	return c.rested
+}
+
+// controllerStep answers a request of a controller. If a fault loses the answer, its code is zero; so it is after the
+// end of the epoch, when the request changes nothing.
+func (s *Server) controllerStep(epoch context.Context, req core.Request) (answer core.Answer) {
 	q := described(req)
 	q.Controller = true
 	plan := s.decide(q)
@@ -157,7 +168,14 @@ func (s *Server) controllerStep(req core.Request) (answer core.Answer) {
 			panic(p)
 		}
 	}()
-	answer = s.answer(s.life, req, plan)
+	answer = s.answer(epoch, req, plan, func(req core.Request) core.Answer {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if epoch.Err() != nil {
+			abort()
+		}
+		return s.step(req)
+	})
 	if plan.CutAt >= 0 {
 		return core.Answer{}
 	}

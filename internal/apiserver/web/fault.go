@@ -165,8 +165,8 @@ func described(req core.Request) faults.Request {
 // abort cuts the connection of a request, whatever was sent of the answer.
 func abort() { panic(http.ErrAbortHandler) }
 
-// answer answers a request by its plan.
-func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) core.Answer {
+// answer answers a request by its plan. It calls ask to ask the state.
+func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan, ask func(core.Request) core.Answer) core.Answer {
 	s.busy.Add(1)
 	defer s.busy.Add(-1)
 	if len(p.Rules) > 0 {
@@ -200,7 +200,7 @@ func (s *Server) answer(ctx context.Context, req core.Request, p faults.Plan) co
 		}
 		answer = s.do(ctx, req, func(r core.Request) core.Answer { return view.Before(p.Stale).Read(s.time(), r) })
 	} else {
-		answer = s.do(ctx, req, s.ask)
+		answer = s.do(ctx, req, ask)
 	}
 	if len(p.Rewrite) > 0 {
 		answer.Body = bytes.Clone(answer.Body)

@@ -46,7 +46,8 @@ type Server struct {
 	state *core.State
 	view  *core.View    // a view of the present state; nil after a change
 	moved chan struct{} // closed after the next change; nil if nobody waits for that
-	// epoch ends when the state is restored or the server restarts. Watches end with it.
+	// epoch ends when the state is restored, or the server restarts or is closed. Watches end with it, and requests of
+	// controllers. It ends while mu is held.
 	epoch    context.Context
 	endEpoch context.CancelCauseFunc
 
@@ -60,9 +61,6 @@ type Server struct {
 	offset atomic.Int64 // of the clock, in nanoseconds
 	busy   atomic.Int64 // counts the requests that are being answered
 	closed chan struct{}
-	// life ends when the server is closed.
-	life    context.Context
-	endLife context.CancelFunc
 
 	controllers *controllers // nil if there are none
 }
@@ -82,7 +80,6 @@ func New(state *core.State, o Options) *Server {
 		opts: o, state: state, holds: map[int]chan struct{}{}, hit: make(chan struct{}),
 		closed: make(chan struct{}), hooks: newHooks(o.DialWebhook),
 	}
-	s.life, s.endLife = context.WithCancel(context.Background())
 	s.setNobody()
 	s.newEpoch()
 	return s
@@ -120,7 +117,6 @@ func (s *Server) close() {
 	default:
 		s.endEpoch(errClosed)
 		close(s.closed)
-		s.endLife()
 		s.hooks.close()
 	}
 }
@@ -140,6 +136,11 @@ func (s *Server) ask(req core.Request) core.Answer {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.step(req)
+}
+
+// step answers a request by the state. The caller holds the lock.
+func (s *Server) step(req core.Request) core.Answer {
 	before := s.state.Version()
 	answer := s.state.Step(s.time(), req)
 	if s.state.Version() != before {
@@ -227,7 +228,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	plan := s.plan(req)
-	answer := s.answer(r.Context(), req, plan)
+	answer := s.answer(r.Context(), req, plan, s.ask)
 	s.pause(r.Context(), faults.Plan{Delay: s.opts.Latency}, nil)
 	head(header, answer)
 	if answer.Watch != nil {
