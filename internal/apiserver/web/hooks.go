@@ -98,6 +98,7 @@ type hooks struct {
 	mu      sync.Mutex
 	clients map[string]*http.Transport // by CA bundle and addresses
 	turn    int                        // picks the first address to try, in rotation
+	closed  bool                       // connections end with their calls
 }
 
 // maxClients bounds the clients that are kept.
@@ -110,10 +111,11 @@ func newHooks(dial func(ctx context.Context, network, address string) (net.Conn,
 	return &hooks{dial: dial, clients: map[string]*http.Transport{}}
 }
 
-// close closes the idle connections.
+// close closes the idle connections. Those of later calls are not kept.
 func (h *hooks) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.closed = true
 	for _, t := range h.clients {
 		t.CloseIdleConnections()
 	}
@@ -135,7 +137,8 @@ func (h *hooks) transport(c rules.Call) *http.Transport {
 		clear(h.clients)
 	}
 	t := &http.Transport{
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second,
+		DisableKeepAlives: h.closed,
+		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return h.connect(ctx, network, address, c.Addresses)
 		},
