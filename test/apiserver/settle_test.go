@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,6 +44,30 @@ func TestRestoreEndsRequestsOfControllers(t *testing.T) {
 	settle(t, s)
 	if n := sets(t, c); n != 1 {
 		t.Errorf("%d sets, want 1", n)
+	}
+}
+
+// A state can be restored as soon as a server has started, before its controllers have run again.
+func TestRestoreAtTheStart(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that they do not, most of the time
+	ctx, other := t.Context(), apiserver.Start(t, apiserver.Options{InMemory: true})
+	c := newClient(t, other)
+	if _, err := client.Create(ctx, c, deployment("d")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 { // the log then has what the controllers ask for, and not the Deployment
+		if _, err := client.Create(ctx, c, configMap(fmt.Sprint("m", i), "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crds := folder(t, map[string]string{"toys.yaml": toyCRD})
+	for range 10 {
+		s := apiserver.Start(t, apiserver.Options{InMemory: true, CRDs: crds, Controllers: []string{"deployment"}})
+		s.Restore(other.Snapshot())
+		settle(t, s)
+		if n := sets(t, newClient(t, s)); n != 1 {
+			t.Errorf("%d sets, want 1", n)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *Server) Control(set *control.Set) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.controllers = c
-			go s.control(c)
+			go s.control(c, epoch)
 			return nil
 		}
 	}
@@ -76,13 +76,13 @@ func (s *Server) isClosed() bool {
 	}
 }
 
-// control steps controllers when something has changed or is due, until the server is closed.
-func (s *Server) control(c *controllers) {
+// control steps controllers when something has changed or is due, until the server is closed. last is the epoch of their
+// last step.
+func (s *Server) control(c *controllers, last context.Context) {
 	defer close(c.done)
-	var last context.Context
 	for !s.isClosed() {
 		view, moved, epoch := s.now()
-		if last != nil && epoch != last { // the state was restored, or the server restarted
+		if epoch != last { // the state was restored, or the server restarted
 			c.set.Reset()
 		}
 		last = epoch
