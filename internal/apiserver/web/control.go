@@ -67,21 +67,15 @@ func (s *Server) perform(epoch context.Context, set *control.Set, requests []con
 	}
 }
 
-func (s *Server) isClosed() bool {
-	select {
-	case <-s.closed:
-		return true
-	default:
-		return false
-	}
-}
-
 // control steps controllers when something has changed or is due, until the server is closed. last is the epoch of their
 // last step.
 func (s *Server) control(c *controllers, last context.Context) {
 	defer close(c.done)
-	for !s.isClosed() {
+	for {
 		view, moved, epoch := s.now()
+		if epoch.Err() != nil { // closed: otherwise there would be another one
+			return
+		}
 		if epoch != last { // the state was restored, or the server restarted
 			c.set.Reset()
 		}
@@ -92,20 +86,14 @@ func (s *Server) control(c *controllers, last context.Context) {
 			continue
 		}
 		s.rest(c, moved, due)
-		var timer *time.Timer
 		var passed <-chan time.Time
 		if !due.IsZero() {
-			timer = time.NewTimer(due.Sub(s.time()))
-			passed = timer.C
+			passed = time.After(due.Sub(s.time()))
 		}
 		select {
 		case <-moved:
 		case <-passed:
 		case <-epoch.Done():
-		case <-s.closed:
-		}
-		if timer != nil {
-			timer.Stop()
 		}
 	}
 }
