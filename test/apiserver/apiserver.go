@@ -247,8 +247,9 @@ func (s *Server) URL() string { return s.url }
 // Snapshot returns a snapshot of the present state. It takes less than a microsecond, whatever the number of objects.
 func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.web.Snapshot()} }
 
-// Restore returns to a snapshot, as a restored backup of etcd does: resource versions go back, too. All watches end. A
-// snapshot can be restored any number of times, also by other servers, which keep their options.
+// Restore returns to a snapshot, as a restored backup of etcd does: resource versions go back, too. All watches end, and
+// controllers begin anew. A snapshot can be restored any number of times, also by other servers, which keep their
+// options.
 func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
 
 // Compact drops the history, as a compaction of etcd does. Watches and continued lists of older versions get 410.
