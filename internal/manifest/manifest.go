@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,7 +112,7 @@ func documents(text []byte) (out []json.RawMessage, err error) {
 }
 
 // Read reads the objects of files and folders, in this order. Of a folder it reads the files that
-// end in .yaml, .yml or .json, sorted by name, but no kustomization and no subfolder.
+// end in .yaml, .yml or .json, links to files among them, sorted by name, but no kustomization and no subfolder.
 func Read(paths ...string) ([]Object, error) {
 	var out []Object
 	for _, p := range paths {
@@ -149,10 +148,17 @@ func Files(p string) ([]string, error) {
 	var out []string
 	for _, e := range entries {
 		stem, known := cutSuffixes(e.Name(), ".yaml", ".yml", ".json")
-		if !known || e.IsDir() || stem == "kustomization" || stem == "kustomizeconfig" || e.Type()&fs.ModeType != 0 {
+		if !known || stem == "kustomization" || stem == "kustomizeconfig" || strings.HasPrefix(stem, ".#") { // a lock of an editor
 			continue
 		}
-		out = append(out, filepath.Join(p, e.Name()))
+		file := filepath.Join(p, e.Name())
+		info, err := os.Stat(file) // of what a link leads to
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode().IsRegular() {
+			out = append(out, file)
+		}
 	}
 	return out, nil
 }
