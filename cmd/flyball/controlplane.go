@@ -109,7 +109,7 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if f.kubeconfigOut != "" {
 		if err := f.writeKubeconfig(p); err != nil {
-			return fmt.Errorf("kubeconfig: %w", err)
+			return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
 		}
 		if f.dataDir == "" {
 			defer os.Remove(f.kubeconfigOut)

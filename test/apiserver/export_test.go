@@ -43,7 +43,7 @@ func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 		t.Fatal(err)
 	}
 	ask := core.Rules(answers.Over(do, memo.Creates))
-	b, err := beginning(ask, false, nil)
+	b, err := beginning(ask, false, nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
