@@ -53,6 +53,9 @@ func Decode(name string, text io.Reader) ([]Object, error) {
 			return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
 		}
 		for _, text := range texts {
+			if text[0] != '{' {
+				return nil, fmt.Errorf("%s: document %d: not an object: it has no fields", name, i)
+			}
 			o := &unstructured.Unstructured{}
 			if err := o.UnmarshalJSON(text); err != nil {
 				return nil, fmt.Errorf("%s: document %d: %w", name, i, err)

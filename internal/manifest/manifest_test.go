@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,6 +97,9 @@ func TestDecodeErrorsNameFileAndDocument(t *testing.T) {
 		_, err := Decode("x.yaml", strings.NewReader("apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\n"+bad))
 		if err == nil || !strings.HasPrefix(err.Error(), "x.yaml: document 2: ") {
 			t.Errorf("%q: %v", bad, err)
+		}
+		if strings.Contains(fmt.Sprint(err), "map[string]interface") {
+			t.Errorf("%q: the error names a type of Go: %v", bad, err)
 		}
 	}
 }
