@@ -33,10 +33,9 @@ import (
 // Object is an object from a file.
 type Object = *unstructured.Unstructured
 
-// Decode reads the objects of a text with any number of YAML or JSON documents. Empty documents are
-// skipped. A list, as "kubectl get -o yaml" writes it, yields its items. A document that is not an
-// object, or has a duplicate field, is an error that identifies the document. name is used in
-// errors.
+// Decode reads the objects of a text with any number of YAML or JSON documents. Empty documents are skipped. A list, as
+// "kubectl get -o yaml" writes it, yields its items. A document that is not an object, or has a duplicate field, is an
+// error that identifies the document. name is used in errors.
 func Decode(name string, text io.Reader) ([]Object, error) {
 	var out []Object
 	r := utilyaml.NewYAMLReader(bufio.NewReader(text))
@@ -155,11 +154,10 @@ func Files(p string) ([]string, error) {
 			continue
 		}
 		file := filepath.Join(p, e.Name())
-		info, err := os.Stat(file) // of what a link leads to
-		if err != nil {
+		switch info, err := os.Stat(file); { // of what a link leads to
+		case err != nil:
 			return nil, err
-		}
-		if info.Mode().IsRegular() {
+		case info.Mode().IsRegular():
 			out = append(out, file)
 		}
 	}

@@ -283,7 +283,9 @@ func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error)
 	if shared.client == nil && shared.err == nil {
 		binary, err := rulesBinary(ctx, progress)
 		if err != nil {
-			shared.err = err
+			if ctx.Err() == nil { // a later call may have more time
+				shared.err = err
+			}
 			return nil, err
 		}
 		client := newRules(binary)
