@@ -83,7 +83,12 @@ func (f *controlplaneFlags) check() error {
 	if _, err := os.Stat(filepath.Dir(f.kubeconfigOut)); err != nil {
 		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
 	}
-	return nil
+	// A folder that cannot be written would else show after the build.
+	tmp, err := os.CreateTemp(filepath.Dir(f.kubeconfigOut), ".kubeconfig-")
+	if err != nil {
+		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
+	}
+	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
 }
 
 // run runs the control plane until ctx ends.

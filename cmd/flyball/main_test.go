@@ -87,6 +87,7 @@ func TestExitStatus(t *testing.T) {
 		{"controlplane", 1},
 		{"apiserver --port 65536", 2},
 		{"apiserver --kubeconfig-out /", 2},
+		{"apiserver --kubeconfig-out /proc/kubeconfig", 2}, // where nobody can make a file
 		{"apiserver now", 2},
 		{"apiserver --state /nowhere/at/all", 2},
 		{"apiserver --state /", 2},

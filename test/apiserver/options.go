@@ -20,9 +20,9 @@ func (o Options) check() error {
 	for _, f := range []struct {
 		name  string
 		value time.Duration
-	}{{"History", o.History}, {"Bookmarks", o.Bookmarks}, {"Latency", o.Latency}} {
+	}{{"Options.History", o.History}, {"Options.Bookmarks", o.Bookmarks}, {"Options.Latency", o.Latency}} {
 		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("Options.%s %v: it is negative", f.name, f.value))
+			errs = append(errs, fmt.Errorf("%s %v: it is negative", f.name, f.value))
 		}
 	}
 	return errors.Join(errs...)
