@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -91,12 +92,12 @@ a program that is built already.`,
 				unknown = fmt.Errorf("--controllers: %w", unknown)
 			}
 			_, closed := f.gates()
-			_, unusable := stateFile(f.state).check()
+			exists, unusable := stateFile(f.state).check()
 			var early error
 			if f.latency < 0 {
 				early = fmt.Errorf("--latency: %v is negative", f.latency)
 			}
-			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, closed, unusable, early)
+			return errors.Join(cobra.NoArgs(cmd, args), plane.check(), unknown, closed, unusable, early, f.missing(exists))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -115,6 +116,27 @@ a program that is built already.`,
 	fs.DurationVar(&f.latency, "latency", 0, "let each answer wait for this `TIME` after its effect, as those of a real server do, such as 5ms")
 	fs.StringToStringVar(&f.featureGates, "feature-gates", nil, "turn on features of Kubernetes by `NAME=true`: ShardedListAndWatch")
 	return cmd
+}
+
+// missing returns an error for files to start with that do not exist. exists says that --state has one, so that --from
+// does not matter.
+func (f *apiserverFlags) missing(exists bool) error {
+	var errs []error
+	if found, _ := filepath.Glob(f.crds); f.crds != "" && len(found) == 0 {
+		if _, err := os.Stat(f.crds); err != nil {
+			errs = append(errs, fmt.Errorf("--crds %s: %w", f.crds, err))
+		}
+	}
+	if f.from != "" && !exists {
+		info, err := os.Stat(f.from)
+		if err == nil && info.IsDir() {
+			err = errFolder
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--from %s: %w", f.from, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // gates returns the feature gates of the flag.
@@ -172,7 +194,7 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	}()
 	if f.kubeconfigOut != "" {
 		if err := writeWhole(f.kubeconfigOut, s.Kubeconfig()); err != nil {
-			return fmt.Errorf("kubeconfig: %w", err)
+			return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
 		}
 		defer os.Remove(f.kubeconfigOut)
 	}

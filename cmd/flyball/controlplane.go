@@ -83,7 +83,12 @@ func (f *controlplaneFlags) check() error {
 	if _, err := os.Stat(filepath.Dir(f.kubeconfigOut)); err != nil {
 		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
 	}
-	return nil
+	// A folder that cannot be written would else show after the build.
+	tmp, err := os.CreateTemp(filepath.Dir(f.kubeconfigOut), ".kubeconfig-")
+	if err != nil {
+		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
+	}
+	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
 }
 
 // run runs the control plane until ctx ends.
@@ -109,7 +114,7 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if f.kubeconfigOut != "" {
 		if err := f.writeKubeconfig(p); err != nil {
-			return fmt.Errorf("kubeconfig: %w", err)
+			return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
 		}
 		if f.dataDir == "" {
 			defer os.Remove(f.kubeconfigOut)

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,10 +33,9 @@ import (
 // Object is an object from a file.
 type Object = *unstructured.Unstructured
 
-// Decode reads the objects of a text with any number of YAML or JSON documents. Empty documents are
-// skipped. A list, as "kubectl get -o yaml" writes it, yields its items. A document that is not an
-// object, or has a duplicate field, is an error that identifies the document. name is used in
-// errors.
+// Decode reads the objects of a text with any number of YAML or JSON documents. Empty documents are skipped. A list, as
+// "kubectl get -o yaml" writes it, yields its items. A document that is not an object, or has a duplicate field, is an
+// error that identifies the document. name is used in errors.
 func Decode(name string, text io.Reader) ([]Object, error) {
 	var out []Object
 	r := utilyaml.NewYAMLReader(bufio.NewReader(text))
@@ -54,6 +52,9 @@ func Decode(name string, text io.Reader) ([]Object, error) {
 			return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
 		}
 		for _, text := range texts {
+			if text[0] != '{' {
+				return nil, fmt.Errorf("%s: document %d: not an object: it has no fields", name, i)
+			}
 			o := &unstructured.Unstructured{}
 			if err := o.UnmarshalJSON(text); err != nil {
 				return nil, fmt.Errorf("%s: document %d: %w", name, i, err)
@@ -113,7 +114,7 @@ func documents(text []byte) (out []json.RawMessage, err error) {
 }
 
 // Read reads the objects of files and folders, in this order. Of a folder it reads the files that
-// end in .yaml, .yml or .json, sorted by name, but no kustomization and no subfolder.
+// end in .yaml, .yml or .json, links to files among them, sorted by name, but no kustomization and no subfolder.
 func Read(paths ...string) ([]Object, error) {
 	var out []Object
 	for _, p := range paths {
@@ -149,10 +150,16 @@ func Files(p string) ([]string, error) {
 	var out []string
 	for _, e := range entries {
 		stem, known := cutSuffixes(e.Name(), ".yaml", ".yml", ".json")
-		if !known || e.IsDir() || stem == "kustomization" || stem == "kustomizeconfig" || e.Type()&fs.ModeType != 0 {
+		if !known || stem == "kustomization" || stem == "kustomizeconfig" || strings.HasPrefix(stem, ".#") { // a lock of an editor
 			continue
 		}
-		out = append(out, filepath.Join(p, e.Name()))
+		file := filepath.Join(p, e.Name())
+		switch info, err := os.Stat(file); { // of what a link leads to
+		case err != nil:
+			return nil, err
+		case info.Mode().IsRegular():
+			out = append(out, file)
+		}
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,6 +98,9 @@ func TestDecodeErrorsNameFileAndDocument(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "x.yaml: document 2: ") {
 			t.Errorf("%q: %v", bad, err)
 		}
+		if strings.Contains(fmt.Sprint(err), "map[string]interface") {
+			t.Errorf("%q: the error names a type of Go: %v", bad, err)
+		}
 	}
 }
 
@@ -148,6 +152,34 @@ func TestReadSkipsKustomizationsAndSubfolders(t *testing.T) {
 	}
 	if _, err := Read(filepath.Join(dir, "none")); !os.IsNotExist(err) {
 		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// A mounted ConfigMap and a build that gathers files have links in place of files.
+func TestReadFollowsLinks(t *testing.T) {
+	elsewhere, dir := filepath.Join(t.TempDir(), "x.txt"), t.TempDir()
+	if err := os.WriteFile(elsewhere, []byte(two), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	link := func(to, name string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(elsewhere, "a.yaml")
+	link(filepath.Dir(elsewhere), "folder.yaml")
+	link("user@host.1", ".#a.yaml") // an editor has the file open
+	objs, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ConfigMap web/a", "Deployment d"}, names(objs)); diff != "" {
+		t.Error(diff)
+	}
+	link("nowhere", "b.yaml")
+	if _, err := Read(dir); !os.IsNotExist(err) || !strings.Contains(err.Error(), "b.yaml") {
+		t.Errorf("a link that leads nowhere: %v", err)
 	}
 }
 

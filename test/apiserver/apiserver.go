@@ -35,7 +35,6 @@
 package apiserver
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -109,7 +108,7 @@ type Options struct {
 	// DialWebhook connects to webhooks of admission and conversion. The address is that of the URL, or of an endpoint of
 	// the Service. nil means the network. Inside a bubble of testing/synctest it must return a pipe.
 	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
-	// Progress gets lines about the build of the rules, and about State. nil means standard error.
+	// Progress gets lines about the build of the rules and about State, and warnings about CRDs. nil means standard error.
 	Progress io.Writer
 }
 
@@ -161,6 +160,9 @@ func Start(t testing.TB, o Options) *Server {
 // New starts a server with a state of its own, without a test. The context bounds only the build of the rules. The
 // caller must close the server.
 func New(ctx context.Context, o Options) (*Server, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
+	}
 	chosen, err := control.Choose(all.Controllers, o.Controllers)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: Options.Controllers: %w", err)
@@ -173,7 +175,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	do, err := rulesFor(ctx, o.Progress)
+	do, err := rulesFor(ctx, o.progress())
 	if err != nil {
 		return nil, err
 	}
@@ -189,17 +191,17 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	o.TLS = o.TLS || o.RBAC
 	definitions, unreadable := readDefinitions(o.CRDs, files)
 	first, later := o.early(definitions)
-	begin, err := beginning(core.Rules(answers.Over(do, memo.First)), o.RBAC, first)
+	begin, err := beginning(core.Rules(answers.Over(do, memo.First)), o.RBAC, first, o.progress())
 	if err := errors.Join(unreadable, err); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
 	state := core.New(options)
-	if err := fill(state, begin, o.State, now(), cmp.Or[io.Writer](o.Progress, os.Stderr)); err != nil {
+	if err := fill(state, begin, o.State, now(), o.progress()); err != nil {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, Latency: o.Latency, FaultTime: faultTime()})
-	if err := define(handler.Step, later); err != nil {
+	if err := define(handler.Step, later, o.progress()); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if err := startControllers(handler, chosen, o); err != nil {
@@ -215,7 +217,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		}
 	} else if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", o.Port)); err != nil {
 		handler.Close()
-		return nil, fmt.Errorf("apiserver: %w", err)
+		return nil, fmt.Errorf("apiserver: port %d: %w: give another one, or 0 for any that is free", o.Port, err)
 	} else {
 		s.url = "http://" + listener.Addr().String()
 	}
@@ -225,19 +227,6 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
-}
-
-// files returns the files of CRDs. Files that are missing are found here, before the rules are built.
-func (o Options) files() (crds []string, err error) {
-	if crds, err = filesOf(o.CRDs); err != nil {
-		return nil, fmt.Errorf("apiserver: %w", err)
-	}
-	if o.State != "" {
-		if _, err := os.Stat(o.State); err != nil {
-			return nil, fmt.Errorf("apiserver: state: %w", err)
-		}
-	}
-	return crds, nil
 }
 
 // URL returns the address of the server: http://127.0.0.1:PORT, or https://127.0.0.1:PORT with TLS. With InMemory
@@ -295,7 +284,9 @@ func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error)
 	if shared.client == nil && shared.err == nil {
 		binary, err := rulesBinary(ctx, progress)
 		if err != nil {
-			shared.err = err
+			if ctx.Err() == nil { // a later call may have more time
+				shared.err = err
+			}
 			return nil, err
 		}
 		client := newRules(binary)
@@ -326,9 +317,6 @@ func rulesBinary(ctx context.Context, progress io.Writer) (string, error) {
 			return "", fmt.Errorf("apiserver: the rules program that %s names: %w", plane.RulesEnv, err)
 		}
 		return filepath.Abs(name)
-	}
-	if progress == nil {
-		progress = os.Stderr
 	}
 	return plane.BuildRules(ctx, progress)
 }

@@ -51,7 +51,7 @@ func (s *Server) apply(paths []string) error {
 		kind := o.GroupVersionKind()
 		m, err := c.Mapper().RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
-			return fmt.Errorf("%s: %w", manifest.Name(o), err)
+			return fmt.Errorf("%s: %w: is its definition in Options.CRDs, or among what is applied?", manifest.Name(o), err)
 		}
 		if m.Scope.Name() == meta.RESTScopeNameNamespace && o.GetNamespace() == "" {
 			o.SetNamespace("default")

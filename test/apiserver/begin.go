@@ -3,6 +3,7 @@ package apiserver
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
@@ -13,7 +14,7 @@ const maxBegin = 32
 
 // beginning returns the first objects of new states: with rbac also roles, and the definitions. It is made once for
 // each such choice. An error of a definition names its file.
-func beginning(ask core.Rules, rbac bool, definitions []definition) (*core.Beginning, error) {
+func beginning(ask core.Rules, rbac bool, definitions []definition, progress io.Writer) (*core.Beginning, error) {
 	shared.Lock()
 	defer shared.Unlock()
 	begin, err := kept(beginKey(rbac, nil), func() (*core.Beginning, error) { return core.NewBeginning(ask, rbac) })
@@ -21,7 +22,7 @@ func beginning(ask core.Rules, rbac bool, definitions []definition) (*core.Begin
 		return begin, err
 	}
 	return kept(beginKey(rbac, definitions), func() (*core.Beginning, error) {
-		return begin.With(ask, func(step func(core.Request) core.Answer) error { return define(step, definitions) })
+		return begin.With(ask, func(step func(core.Request) core.Answer) error { return define(step, definitions, progress) })
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,7 +18,10 @@ import (
 	"github.com/flyball-io/flyball/internal/manifest"
 )
 
-const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+const (
+	served      = "apiextensions.k8s.io/v1"
+	definitions = "/apis/" + served + "/customresourcedefinitions"
+)
 
 // definition is a custom resource definition of a file.
 type definition struct {
@@ -49,7 +53,7 @@ func readDefinitions(where string, files []string) ([]definition, error) {
 		}
 	}
 	if where != "" && len(errs) == 0 && len(from) == 0 {
-		return nil, fmt.Errorf("no custom resource definition is in %s", where)
+		return nil, fmt.Errorf("no custom resource definition is in %s: in a folder and its subfolder bases, files that end in .yaml, .yml or .json are read", where)
 	}
 	return out, errors.Join(errs...)
 }
@@ -86,6 +90,9 @@ func definitionsOf(file string) ([]definition, error) {
 		if !manifest.IsCRD(o) {
 			continue
 		}
+		if v := o.GetAPIVersion(); v != served {
+			return nil, fmt.Errorf("%s: %s: its apiVersion is %s, and servers of today have only %s: write it in that", file, manifest.Name(o), v, served)
+		}
 		body, err := json.Marshal(o)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", file, manifest.Name(o), err)
@@ -101,12 +108,17 @@ func definitionsOf(file string) ([]definition, error) {
 	return out, nil
 }
 
-// define creates definitions. Step answers a request. An error names the file and the object.
-func define(step func(core.Request) core.Answer, all []definition) error {
+// define creates definitions. Step answers a request. An error names the file and the object, and so does each line for
+// a warning of the server, such as that about an unknown field.
+func define(step func(core.Request) core.Answer, all []definition, progress io.Writer) error {
 	var errs []error
 	for _, d := range all {
-		if err := d.create(step); err != nil {
+		warnings, err := d.create(step)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", d.file, d.title, err))
+		}
+		for _, w := range warnings {
+			fmt.Fprintf(progress, "apiserver: %s: %s: warning: %s\n", d.file, d.title, w)
 		}
 	}
 	return errors.Join(errs...)
@@ -142,21 +154,20 @@ func filesOf(where string) ([]string, error) {
 	return out, nil
 }
 
-// create creates a definition, or merges it into the one that the state has, and checks that its kind is served.
-func (d definition) create(step func(core.Request) core.Answer) error {
+// create creates a definition, or merges it into the one that the state has, and checks that its kind is served. It
+// returns the warnings of the server.
+func (d definition) create(step func(core.Request) core.Answer) (warnings []string, err error) {
 	user := core.Request{Accept: "application/json", ContentType: "application/json", UserAgent: "apiserver", User: core.Administrator.Name, Groups: core.Administrator.Groups}
 	post := user
 	post.Method, post.URL, post.Body = http.MethodPost, definitions, d.body
-	switch answer := step(post); answer.Code {
-	case http.StatusCreated:
-	case http.StatusConflict: // it is in Options.State, too
+	answer := step(post)
+	if answer.Code == http.StatusConflict { // it is in Options.State, too
 		patch := post
 		patch.Method, patch.URL, patch.ContentType = http.MethodPatch, definitions+"/"+d.name, "application/merge-patch+json"
-		if answer := step(patch); answer.Code != http.StatusOK {
-			return refusal(answer)
-		}
-	default:
-		return refusal(answer)
+		answer = step(patch)
+	}
+	if answer.Code != http.StatusCreated && answer.Code != http.StatusOK {
+		return nil, refusal(answer)
 	}
 	get := user
 	get.Method, get.URL = http.MethodGet, definitions+"/"+d.name
@@ -164,14 +175,14 @@ func (d definition) create(step func(core.Request) core.Answer) error {
 		Status struct{ Conditions []metav1.Condition }
 	}
 	if err := json.Unmarshal(step(get).Body, &made); err != nil {
-		return err
+		return answer.Warnings, err
 	}
 	for _, c := range made.Status.Conditions {
 		if c.Type == "NamesAccepted" && c.Status != metav1.ConditionTrue {
-			return fmt.Errorf("the server does not accept its names: %s", c.Message)
+			return answer.Warnings, fmt.Errorf("the server does not accept its names: %s", c.Message)
 		}
 	}
-	return nil
+	return answer.Warnings, nil
 }
 
 // refusal returns the error of an answer to a request that failed.

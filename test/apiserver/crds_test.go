@@ -97,8 +97,9 @@ func TestCRDsThatAreNotValid(t *testing.T) {
 		"not structural":    {map[string]string{"a.yaml": strings.Replace(toyCRD, "color: {type: string, default: blue}", "color: {default: blue}", 1)}, []string{"a.yaml", "toys.example.com", "color].type: Required value"}},
 		"no schema":         {map[string]string{"a.yaml": strings.Replace(toyCRD, "    schema:", "    x:", 1)}, []string{"a.yaml", "openAPIV3Schema: Required value"}},
 		"two of one kind":   {map[string]string{"a.yaml": toyCRD, "b.yaml": second}, []string{"b.yaml", "tools.example.com", `"ToyList" is already in use`}},
-		"nothing":           {map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}, []string{"no custom resource definition"}},
+		"nothing":           {map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}, []string{"no custom resource definition", ".yaml, .yml or .json"}},
 		"two mistakes":      {map[string]string{"a.yaml": "kind: [\n", "b.yaml": strings.Replace(toyCRD, "storage: true", "storage: false", 1)}, []string{"a.yaml", "b.yaml", "storage"}},
+		"an old version":    {map[string]string{"a.yaml": strings.Replace(toyCRD, "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1", 1)}, []string{"a.yaml", "toys.example.com", "its apiVersion is apiextensions.k8s.io/v1beta1", "only apiextensions.k8s.io/v1"}},
 		"a missing folder!": {nil, []string{"missing", "no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,5 +122,18 @@ func TestCRDsThatAreNotValid(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the server would warn of is said, once for servers that begin alike.
+func TestCRDsWithAnUnknownField(t *testing.T) {
+	var told strings.Builder
+	where := folder(t, map[string]string{"a.yaml": strings.Replace(toyCRD, "scope:", "skope: x\n  scope:", 1)})
+	for range 2 {
+		apiserver.Start(t, apiserver.Options{CRDs: where, Progress: &told})
+	}
+	want := "apiserver: " + filepath.Join(where, "a.yaml") + `: CustomResourceDefinition toys.example.com: warning: unknown field "spec.skope"` + "\n"
+	if told.String() != want {
+		t.Errorf("told %q, want %q", told.String(), want)
 	}
 }

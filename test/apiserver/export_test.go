@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"os"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/memo"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // Direct returns rules that remember nothing.
@@ -43,9 +46,26 @@ func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 		t.Fatal(err)
 	}
 	ask := core.Rules(answers.Over(do, memo.Creates))
-	b, err := beginning(ask, false, nil)
+	b, err := beginning(ask, false, nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b, ask
+}
+
+// Impatient asks for the rules as the first call of a process that has no time. It returns the error, and that which
+// later calls would get.
+func Impatient(t *testing.T) (err, later error) {
+	t.Setenv(plane.RulesEnv, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	shared.Lock()
+	client := shared.client
+	shared.client = nil
+	shared.Unlock()
+	_, err = sharedRules(ctx, io.Discard)
+	shared.Lock()
+	defer shared.Unlock()
+	later, shared.client, shared.err = shared.err, client, nil
+	return err, later
 }

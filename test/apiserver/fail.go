@@ -51,10 +51,18 @@ func (r Rule) With(param string) Rule {
 }
 
 // Times restricts the rule to the first n matching requests.
-func (r Rule) Times(n int) Rule { return r.Between(1, n) }
+func (r Rule) Times(n int) Rule { return r.counted("Times", n).Between(1, n) }
 
 // Nth restricts the rule to the n-th matching request, counted from 1.
-func (r Rule) Nth(n int) Rule { return r.Between(n, n) }
+func (r Rule) Nth(n int) Rule { return r.counted("Nth", n).Between(n, n) }
+
+// counted notes a number that Between would take for "no end".
+func (r Rule) counted(method string, n int) Rule {
+	if n == 0 {
+		r.rule.Wrong = method + "(0): requests are counted from 1"
+	}
+	return r
+}
 
 // Between restricts the rule to the matching requests from number first to number last, counted from 1. A last of 0
 // means no end.

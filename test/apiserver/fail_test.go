@@ -389,6 +389,23 @@ func TestARuleThatMatchedNothing(t *testing.T) {
 	}
 }
 
+// A number that is computed may be 0. Then the rule is not for every request.
+func TestRulesOfNoRequest(t *testing.T) {
+	for want, rule := range map[string]apiserver.Rule{
+		"Times(0): requests are counted from 1": apiserver.On("get", "pods").Times(0),
+		"Nth(0): requests are counted from 1":   apiserver.On("get", "pods").In("shop").Nth(0),
+	} {
+		f := &fatal{TB: t}
+		func() {
+			defer func() { _ = recover() }()
+			apiserver.Start(f, apiserver.Options{}).Fail(rule, apiserver.Conflict)
+		}()
+		if !strings.Contains(f.text, want) {
+			t.Errorf("the test ended with %q, want %q", f.text, want)
+		}
+	}
+}
+
 // A rule with a mistake ends its test. Without a test it panics.
 func TestARuleThatIsNone(t *testing.T) {
 	const want = `there is no verb "updat"`

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -58,6 +59,9 @@ func (s *Server) RESTConfig() *rest.Config {
 // it has a client certificate; otherwise an administrator impersonates the user. With RBAC the user has only the
 // permissions that roles grant, which at first is little more than discovery. The caller owns the configuration.
 func (s *Server) UserConfig(user string, groups ...string) (*rest.Config, error) {
+	if user == "" {
+		return nil, errors.New("apiserver: the user has no name")
+	}
 	config := &rest.Config{Host: s.url, QPS: -1, Dial: s.dial}
 	if s.rt != nil {
 		config.Transport = s.rt

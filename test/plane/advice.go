@@ -31,8 +31,8 @@ func (p program) advised(err error, output string) error {
 		advice = "the disk is full: a first build needs 4 GB in the folder that \"go env GOCACHE\" names, and 1 GB in TMPDIR; make room, or let GOCACHE and TMPDIR name another disk"
 	case has("module lookup disabled", "dial tcp", "no such host", "connection refused", "i/o timeout", "TLS handshake timeout", "proxyconnect", "network is unreachable", "cannot find module providing", "unrecognized import path"):
 		advice = "its modules are not here, and the network does not give them: connect once, or set GOPROXY to a proxy that can be reached"
-	case has("read-only file system", "permission denied", "operation not permitted", "not a directory"):
-		advice = "a folder cannot be written: let XDG_CACHE_HOME (for programs), GOCACHE and GOMODCACHE (for the go command) name folders that can be"
+	case errors.Is(err, syscall.ENOENT), has("read-only file system", "permission denied", "operation not permitted", "not a directory"):
+		advice = "a folder cannot be written: let XDG_CACHE_HOME (for programs), TMPDIR (for the time of a build), GOCACHE and GOMODCACHE (for the go command) name folders that can be"
 	default:
 		return fmt.Errorf("%w%s", err, output)
 	}

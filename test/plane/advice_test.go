@@ -17,6 +17,8 @@ func TestBuildsThatCannotBe(t *testing.T) {
 		{"no compiler", map[string]string{"PATH": ""}, []string{"install Go"}},
 		{"no modules and no network", map[string]string{"GOPROXY": "off", "GOMODCACHE": "mod", "GOFLAGS": "-modcacherw"}, []string{"its modules are not here", "GOPROXY"}},
 		{"no folder for programs", map[string]string{"XDG_CACHE_HOME": "", "HOME": ""}, []string{"a directory for built programs"}},
+		{"no folder for temporary files", map[string]string{"TMPDIR": "/nowhere"}, []string{"a temporary folder", "TMPDIR", "/nowhere"}},
+		{"a folder in which none can be made", map[string]string{"XDG_CACHE_HOME": "/proc"}, []string{"a directory for built programs", "XDG_CACHE_HOME"}},
 		{"a folder that is a file", map[string]string{"XDG_CACHE_HOME": "/dev/null"}, []string{"a directory for built programs", "XDG_CACHE_HOME"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func (s source) build(ctx context.Context, binary, flags string, progress io.Wri
 
 	dir, err := os.MkdirTemp("", "flyball-kubernetes-")
 	if err != nil {
-		return fmt.Errorf("plane: %w", err)
+		return s.program.advised(fmt.Errorf("plane: a temporary folder for the build: %w", err), "")
 	}
 	defer os.RemoveAll(dir)
 	args, err := s.moduleFlags(dir)

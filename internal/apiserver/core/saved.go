@@ -56,10 +56,17 @@ const restore = "RESTORE"
 // text is converted to the form of the storage. The error says what is wrong with the object.
 func (v View) Recall(now time.Time, path string, text []byte, exact bool) (*Object, error) {
 	call := &rules.Request{Method: restore, URL: path, Accept: contentJSON, User: "restore", Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{}, Body: text}
-	if d := v.defined(parsePath(path)); d != nil {
+	d := v.defined(parsePath(path))
+	if d != nil {
 		call.Objects[d.Key] = d.JSON
 	}
 	answer, err := v.rules(call)
+	if err == nil && answer.Code != http.StatusOK && d != nil {
+		if own := storing(d.JSON, text); own != nil {
+			call.Objects[d.Key] = own
+			answer, err = v.rules(call)
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -33,7 +33,8 @@ type Rule struct {
 	Namespace, Name string // patterns as of path.Match
 	UserAgent, User string // a prefix of the user agent; the name of the user
 	Params          []string
-	First, Last     int // which of the matching requests, counted from 1; zero: from the first, to the last
+	First, Last     int    // which of the matching requests, counted from 1; zero: from the first, to the last
+	Wrong           string // a mistake in the making of the rule
 }
 
 // On returns a rule for verbs and a resource.
@@ -64,6 +65,17 @@ func (r Rule) Check(effects []Effect) error {
 	}
 	if r.First < 0 || r.Last != 0 && r.Last < max(1, r.First) {
 		return fmt.Errorf("%v: there is no request from number %d to number %d", r, r.First, r.Last)
+	}
+	if r.Wrong != "" {
+		return fmt.Errorf("%v: %s", r, r.Wrong)
+	}
+	if !strings.HasPrefix(r.Resource, "/") && r.Resource != strings.ToLower(r.Resource) {
+		return fmt.Errorf("%v: it names a kind; a resource has no capital letters, as in \"deployments\"", r)
+	}
+	for _, p := range r.Params {
+		if name, _, _ := strings.Cut(p, "="); name == "" {
+			return fmt.Errorf("%v: the parameter has no name", r)
+		}
 	}
 	if len(effects) == 0 {
 		return fmt.Errorf("%v: it has no effect", r)
@@ -101,7 +113,7 @@ func (r Rule) resourcePattern() string {
 func (r Rule) String() string {
 	text := fmt.Sprintf("On(%q, %q)", r.Verbs, r.Resource)
 	add := func(method, value string) {
-		if value != "" {
+		if value != "" || method == "With" {
 			text += fmt.Sprintf(".%s(%q)", method, value)
 		}
 	}

@@ -114,6 +114,9 @@ func TestRulesThatCanMatchNothing(t *testing.T) {
 		`the pattern "["`:                       {Rule{Verbs: "*", Resource: "*", Name: "["}, []Effect{Conflict}},
 		`the pattern "po[ds/"`:                  {On("*", "po[ds"), []Effect{Conflict}},
 		"there is no request from number 0":     {Rule{Verbs: "*", Resource: "*", Last: -1}, []Effect{Conflict}},
+		`On("get", "Pod"): it names a kind`:     {On("get", "Pod"), []Effect{Conflict}},
+		`With(""): the parameter has no name`:   {Rule{Verbs: "*", Resource: "*", Params: []string{""}}, []Effect{Conflict}},
+		`With("=5"): the parameter has no name`: {Rule{Verbs: "*", Resource: "*", Params: []string{"=5"}}, []Effect{Conflict}},
 	} {
 		if err := c.rule.Check(c.effects); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", c.rule, err, want)
@@ -139,8 +142,10 @@ func TestRulesThatCanMatchNothing(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if err := On("*", "*").Check([]Effect{EndAfter(1), StaleBy(1), Conflict}); err != nil {
-		t.Error(err)
+	for _, r := range []Rule{On("*", "*"), On("*", "/apis/Shop/*")} {
+		if err := r.Check([]Effect{EndAfter(1), StaleBy(1), Conflict}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

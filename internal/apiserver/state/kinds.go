@@ -14,8 +14,9 @@ import (
 
 // kinds has the kinds that a state serves, and the paths of their objects.
 type kinds struct {
-	err   error
-	known map[schema.GroupKind]resource
+	err      error
+	known    map[schema.GroupKind]resource // in the preferred version
+	versions map[schema.GroupVersionKind]resource
 }
 
 // resource is a kind in one version that is served.
@@ -42,7 +43,7 @@ type discovered struct {
 
 // readKinds returns the kinds by discovery. An error of discovery is returned by path.
 func readKinds(v core.View, now time.Time) *kinds {
-	k := &kinds{known: map[schema.GroupKind]resource{}}
+	k := &kinds{known: map[schema.GroupKind]resource{}, versions: map[schema.GroupVersionKind]resource{}}
 	for _, root := range []string{"/api", "/apis"} {
 		a := v.Read(now, core.Request{Method: http.MethodGet, URL: root, User: core.Administrator.Name, Groups: core.Administrator.Groups, Accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"})
 		var d discovered
@@ -58,8 +59,12 @@ func readKinds(v core.View, now time.Time) *kinds {
 				}
 				for _, r := range version.Resources {
 					kind := schema.GroupKind{Group: group.Metadata.Name, Kind: r.ResponseKind.Kind}
+					found := resource{at, r.Resource, r.Scope == "Namespaced"}
+					if own := kind.WithVersion(version.Version); k.versions[own].plural == "" {
+						k.versions[own] = found
+					}
 					if _, known := k.known[kind]; !known {
-						k.known[kind] = resource{at, r.Resource, r.Scope == "Namespaced"}
+						k.known[kind] = found
 					}
 				}
 			}
@@ -68,7 +73,7 @@ func readKinds(v core.View, now time.Time) *kinds {
 	return k
 }
 
-// path returns the path of an object.
+// path returns the path of an object, in its own version if that is served: then no webhook has to convert it.
 func (k *kinds) path(id identity) (string, error) {
 	if k.err != nil {
 		return "", k.err
@@ -77,7 +82,10 @@ func (k *kinds) path(id identity) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, ok := k.known[schema.GroupKind{Group: gv.Group, Kind: id.Kind}]
+	r, ok := k.versions[gv.WithKind(id.Kind)]
+	if !ok {
+		r, ok = k.known[schema.GroupKind{Group: gv.Group, Kind: id.Kind}]
+	}
 	switch {
 	case !ok:
 		return "", &unknownKind{gv.WithKind(id.Kind)}

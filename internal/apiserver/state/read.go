@@ -126,6 +126,8 @@ func blank(doc []byte) bool {
 
 var errFormat = errors.New("it is no state of an API server in memory: its first document has no line \"format: " + format + "\"")
 
+var errNoVersion = errors.New(`document 1: it has no line "kubernetes:" with the version that the objects are of`)
+
 // header reads the first document.
 func (d *documents) header() (header, error) {
 	var h header
@@ -144,8 +146,13 @@ func (d *documents) header() (header, error) {
 	if name, is := strings.CutPrefix(h.Format, "flyball-state-"); is && h.Format != format {
 		return h, fmt.Errorf("its format is %s, and this Flyball reads %s: start the Flyball that wrote it, apply its objects to a server of this one, and save that (format number %s)", h.Format, format, name)
 	}
-	if err != nil || h.Format != format {
+	switch {
+	case h.Format != format:
 		return h, errors.Join(errFormat, err)
+	case err != nil:
+		return h, fmt.Errorf("document 1: it cannot be read: %w", err)
+	case h.Kubernetes == "":
+		return h, errNoVersion
 	}
 	return h, nil
 }
