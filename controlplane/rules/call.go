@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -174,8 +175,22 @@ func (c *call) setTimes(obj, old runtime.Object) error {
 			fields[i].Time = &now
 		}
 	}
+	slices.SortStableFunc(fields, orderOfEntries)
 	o.SetManagedFields(fields)
 	return nil
+}
+
+// orderOfEntries is the order of managed fields: that of their times, in seconds, for each operation. The handlers have put
+// them in the order of another clock.
+func orderOfEntries(a, b metav1.ManagedFieldsEntry) int {
+	at := func(e metav1.ManagedFieldsEntry) int64 {
+		if e.Time == nil {
+			return 0
+		}
+		return e.Time.Unix()
+	}
+	return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(at(a), at(b)), cmp.Compare(a.Manager, b.Manager),
+		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Subresource, b.Subresource))
 }
 
 // sameEntry reports whether two entries have the same manager, operation, version, subresource and time.

@@ -1,0 +1,52 @@
+package apiserver_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/flyball-io/flyball/test/apiserver"
+)
+
+// Managed fields are in the order of the clock of the server, and those of one second by manager, whatever the clock of
+// the rules says. So a write that changes nothing afterwards is none.
+func TestManagedFieldsAreInOrder(t *testing.T) {
+	managers := []string{"z", "b", "x"}
+	for _, year := range []int{2001, 2060} {
+		for step, want := range map[time.Duration][]string{0: {"b", "x", "z"}, time.Second: managers} {
+			t.Run(fmt.Sprint(year, " ", step), func(t *testing.T) {
+				now := time.Date(year, 2, 3, 4, 5, 6, 0, time.UTC)
+				s := apiserver.Start(t, apiserver.Options{Now: func() time.Time { return now }})
+				maps := kubernetes.NewForConfigOrDie(s.RESTConfig()).CoreV1().ConfigMaps("default")
+				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Data: map[string]string{managers[0]: "v"}}
+				m, err := maps.Create(t.Context(), m, metav1.CreateOptions{FieldManager: managers[0]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, manager := range managers[1:] {
+					now = now.Add(step)
+					m.Data[manager] = "v"
+					if m, err = maps.Update(t.Context(), m, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var got []string
+				for _, f := range m.ManagedFields {
+					got = append(got, f.Manager)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("managers %v, want %v", got, want)
+				}
+				again, err := maps.Update(t.Context(), m, metav1.UpdateOptions{FieldManager: managers[0]})
+				if err != nil || again.ResourceVersion != m.ResourceVersion {
+					t.Errorf("%v, %v: a write that changes nothing has made a version", again, err)
+				}
+			})
+		}
+	}
+}
