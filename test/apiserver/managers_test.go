@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
@@ -22,16 +22,16 @@ func TestManagedFieldsAreInOrder(t *testing.T) {
 			t.Run(fmt.Sprint(year, " ", step), func(t *testing.T) {
 				now := time.Date(year, 2, 3, 4, 5, 6, 0, time.UTC)
 				s := apiserver.Start(t, apiserver.Options{Now: func() time.Time { return now }})
-				maps := kubernetes.NewForConfigOrDie(s.RESTConfig()).CoreV1().ConfigMaps("default")
-				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Data: map[string]string{managers[0]: "v"}}
-				m, err := maps.Create(t.Context(), m, metav1.CreateOptions{FieldManager: managers[0]})
+				c := newClient(t, s)
+				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m"}, Data: map[string]string{managers[0]: "v"}}
+				m, err := client.Create(t.Context(), c, m, client.FieldOwner(managers[0]))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, manager := range managers[1:] {
 					now = now.Add(step)
 					m.Data[manager] = "v"
-					if m, err = maps.Update(t.Context(), m, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+					if m, err = client.Update(t.Context(), c, m, client.FieldOwner(manager)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -42,7 +42,7 @@ func TestManagedFieldsAreInOrder(t *testing.T) {
 				if !slices.Equal(got, want) {
 					t.Errorf("managers %v, want %v", got, want)
 				}
-				again, err := maps.Update(t.Context(), m, metav1.UpdateOptions{FieldManager: managers[0]})
+				again, err := client.Update(t.Context(), c, m, client.FieldOwner(managers[0]))
 				if err != nil || again.ResourceVersion != m.ResourceVersion {
 					t.Errorf("%v, %v: a write that changes nothing has made a version", again, err)
 				}
