@@ -13,8 +13,8 @@ import (
 
 // fanOut measures how many events per second reach all watchers together, and adds the figures to a table. One client
 // updates an object as fast as it can, or creates objects, while others watch. Events of the past are those of changes
-// that were made before the watches began; they reach all watchers within milliseconds, so that figure is the median of
-// several runs. The watchers read the events without decoding them, so the figures are about the server.
+// that were made before the watches began. Each figure is the median of several runs. The watchers read the events
+// without decoding them, so the figures are about the server.
 func fanOut(ctx context.Context, c *contender, o options, t *table) error {
 	rt, url, err := c.transport()
 	if err != nil {
@@ -52,11 +52,12 @@ func fanOut(ctx context.Context, c *contender, o options, t *table) error {
 		ended.Wait()
 		return time.Since(begin), errors.Join(errs...)
 	}
-	// rate adds a figure: that of the median of some runs.
-	rate := func(name string, runs int, version, selector string, change func(n int) error) error {
+	// rate adds a figure: that of the median of some runs. Each begins at the version that begin returns.
+	const runs = 7
+	rate := func(name string, begin func() string, selector string, change func(n int) error) error {
 		var all []time.Duration
 		for range runs {
-			d, err := took(version, selector, change)
+			d, err := took(begin(), selector, change)
 			if err != nil {
 				return err
 			}
@@ -66,17 +67,27 @@ func fanOut(ctx context.Context, c *contender, o options, t *table) error {
 		return nil
 	}
 	const one = "&fieldSelector=metadata.name=watched"
-	first := m.ResourceVersion
-	if err := rate(caseWatch, 1, first, one, func(n int) error {
-		m.Data["k"] = fmt.Sprint(n)
-		return c.client.Update(ctx, m)
+	var before, last string // the versions before the last run of updates, and of the last write
+	last = m.ResourceVersion
+	if err := rate(caseWatch, func() string { before = last; return last }, one, func(n int) error {
+		m.Data["k"] = fmt.Sprint(last, n)
+		err := c.client.Update(ctx, m)
+		last = m.ResourceVersion
+		return err
 	}); err != nil {
 		return err
 	}
-	if err := rate(caseHistory, 7, first, one, nil); err != nil {
+	if err := rate(caseHistory, func() string { return before }, one, nil); err != nil {
 		return err
 	}
-	return rate(caseMade, 1, m.ResourceVersion, "", func(n int) error { return c.client.Create(ctx, configMap(fmt.Sprintf("made-%06d", n), "v")) })
+	made := 0
+	return rate(caseMade, func() string { return last }, "", func(int) error {
+		one := configMap(fmt.Sprintf("made-%06d", made), "v")
+		made++
+		err := c.client.Create(ctx, one)
+		last = one.ResourceVersion
+		return err
+	})
 }
 
 // watch reads a number of events of a watch. It calls began when the server has answered.
