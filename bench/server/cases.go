@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -83,18 +84,14 @@ func measure(ctx context.Context, c *contender, o options, t *table) error {
 func one(ctx context.Context, c *contender, o options, t *table) error {
 	m, p := configMap("the-one", "v"), pod("the-one")
 	for _, k := range []struct {
-		name  string
-		made  client.Object
-		empty func() client.Object
-	}{
-		{caseGet, m, func() client.Object { return &corev1.ConfigMap{} }},
-		{caseGetPod, p, func() client.Object { return &corev1.Pod{} }},
-	} {
+		name string
+		made client.Object
+	}{{caseGet, m}, {caseGetPod, p}} {
 		if err := c.client.Create(ctx, k.made); err != nil {
 			return err
 		}
 		key := client.ObjectKeyFromObject(k.made)
-		gets, err := perSecond(ctx, o.time, 1, func(int) error { return c.client.Get(ctx, key, k.empty()) })
+		gets, err := perSecond(ctx, o.time, 1, func(int) error { return c.client.Get(ctx, key, empty(k.made)) })
 		if err != nil {
 			return err
 		}
@@ -106,6 +103,11 @@ func one(ctx context.Context, c *contender, o options, t *table) error {
 	})
 	t.set(caseUpdate, c.name, "µs", 1e6/updates)
 	return err
+}
+
+// empty returns an object of a type without fields.
+func empty(o client.Object) client.Object {
+	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
 }
 
 func configMap(name, value string) *corev1.ConfigMap {

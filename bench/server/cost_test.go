@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -65,11 +64,6 @@ func BenchmarkGet(b *testing.B) {
 			}
 		}, fakeClient, constant, inMemory, overTCP)
 	}
-}
-
-// empty returns an object of a type without fields.
-func empty(o client.Object) client.Object {
-	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
 }
 
 // constant returns the client of a server in memory, which is asked only once for each method and path.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -80,15 +79,10 @@ func (f *controlplaneFlags) check() error {
 	if info, err := os.Stat(f.kubeconfigOut); err == nil && info.IsDir() {
 		return fmt.Errorf("--kubeconfig-out %s: is a directory", f.kubeconfigOut)
 	}
-	if _, err := os.Stat(filepath.Dir(f.kubeconfigOut)); err != nil {
+	if err := replaceable(f.kubeconfigOut); err != nil { // else it would show after the build
 		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
 	}
-	// A folder that cannot be written would else show after the build.
-	tmp, err := os.CreateTemp(filepath.Dir(f.kubeconfigOut), ".kubeconfig-")
-	if err != nil {
-		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
-	}
-	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+	return nil
 }
 
 // run runs the control plane until ctx ends.
@@ -141,20 +135,12 @@ func (f *controlplaneFlags) writeKubeconfig(p *plane.Plane) error {
 	return writeWhole(f.kubeconfigOut, data)
 }
 
-// writeWhole renames a complete file into place. Only its owner may read it.
+// writeWhole replaces a file, in one step.
 func writeWhole(name string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".kubeconfig-") // mode 0600
-	if err != nil {
+	return replace(name, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
+	})
 }
 
 // unlessAsked drops an error that is caused by the request to stop.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/state"
@@ -46,14 +45,7 @@ func (f stateFile) check() (exists bool, err error) {
 			return true, errors.Join(err, errRecording)
 		}
 	}
-	if _, err := os.Stat(filepath.Dir(string(f))); err != nil {
-		return exists, err
-	}
-	tmp, err := f.temporary()
-	if err != nil {
-		return exists, err
-	}
-	return exists, errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+	return exists, replaceable(string(f))
 }
 
 // isRecording reports whether a file begins as a recorded cluster does.
@@ -70,26 +62,9 @@ func isRecording(name string) (bool, error) {
 	return state.IsRecording(begin), err
 }
 
-// temporary creates a file beside the state. Only its owner may read it: there are Secrets in it.
-func (f stateFile) temporary() (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(string(f)), "."+filepath.Base(string(f))+"-")
-}
-
 // save replaces the file, in one step, by one with the text that write writes. After an error the file is as it was.
 func (f stateFile) save(write func(io.Writer) error) error {
-	tmp, err := f.temporary()
-	if err != nil {
-		return f.unsaved(err)
-	}
-	err = write(tmp)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), string(f))
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name()) // the error is told
+	if err := replace(string(f), write); err != nil {
 		return f.unsaved(err)
 	}
 	return nil

@@ -53,8 +53,8 @@ func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 	return b, ask
 }
 
-// Impatient asks for the rules as the first call of a process that has no time. It returns the error, and that which
-// later calls would get.
+// Impatient starts the rules as the first call of a process does, with a context that has ended. It returns the error of
+// that call, and the error that is kept for later calls.
 func Impatient(t *testing.T) (err, later error) {
 	t.Setenv(plane.RulesEnv, "")
 	ctx, cancel := context.WithCancel(t.Context())

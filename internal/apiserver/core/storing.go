@@ -2,45 +2,31 @@ package core
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // storing returns a definition with the version of an object as the stored one; nil if it is that already, or if the
 // definition does not have it. With such a definition, an object that was stored before the stored version changed is
 // read without a webhook.
 func storing(definition, object []byte) []byte {
-	var of metav1.TypeMeta
-	var whole, spec map[string]json.RawMessage
-	var versions []map[string]json.RawMessage
-	if json.Unmarshal(object, &of) != nil || json.Unmarshal(definition, &whole) != nil ||
-		json.Unmarshal(whole["spec"], &spec) != nil || json.Unmarshal(spec["versions"], &versions) != nil {
+	var d, o unstructured.Unstructured
+	if d.UnmarshalJSON(definition) != nil || o.UnmarshalJSON(object) != nil {
 		return nil
 	}
-	name := fmt.Sprintf("%q", of.APIVersion[strings.LastIndex(of.APIVersion, "/")+1:])
+	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions") // none: nothing changes
 	changed := false
 	for _, v := range versions {
-		is := string(v["name"]) == name
-		changed = changed || is && string(v["storage"]) != "true"
-		v["storage"] = json.RawMessage(fmt.Sprint(is))
+		if v, ok := v.(map[string]any); ok {
+			is := v["name"] == o.GroupVersionKind().Version
+			changed = changed || is && v["storage"] != true
+			v["storage"] = is
+		}
 	}
-	if !changed {
+	if !changed || unstructured.SetNestedSlice(d.Object, versions, "spec", "versions") != nil {
 		return nil
 	}
-	for _, part := range []struct {
-		into map[string]json.RawMessage
-		name string
-		from any
-	}{{spec, "versions", versions}, {whole, "spec", spec}} {
-		text, err := json.Marshal(part.from)
-		if err != nil {
-			return nil
-		}
-		part.into[part.name] = text
-	}
-	text, err := json.Marshal(whole)
+	text, err := json.Marshal(d.Object)
 	if err != nil {
 		return nil
 	}
