@@ -171,13 +171,18 @@ func (c *call) setTimes(obj, old runtime.Object) error {
 	now := c.now()
 	fields := o.GetManagedFields()
 	for i := range fields {
-		if fields[i].Time != nil && !slices.ContainsFunc(before, func(m metav1.ManagedFieldsEntry) bool { return sameEntry(m, fields[i]) }) {
+		if c.fromClock(fields[i].Time) && !slices.ContainsFunc(before, func(m metav1.ManagedFieldsEntry) bool { return sameEntry(m, fields[i]) }) {
 			fields[i].Time = &now
 		}
 	}
 	slices.SortStableFunc(fields, orderOfEntries)
 	o.SetManagedFields(fields)
 	return nil
+}
+
+// fromClock reports whether a time may come from the clock of the process, during the call. Others are the client's.
+func (c *call) fromClock(t *metav1.Time) bool {
+	return t != nil && t.Unix() >= c.began.Unix() && !t.After(time.Now())
 }
 
 // orderOfEntries is the order of managed fields: that of their times, in seconds, for each operation. The handlers have put
