@@ -163,6 +163,7 @@ metadata: {uid: u, resourceVersion: "7", name: mine, namespace: default}
 		"next version":  {strings.Replace(text, "kubernetes: v1.", "kubernetes: v1.9", 1), "it is of Kubernetes v1.9"},
 		"no version":    {"format: flyball-state-1\nversion: 1\n", `document 1: it has no line "kubernetes:"`},
 		"no number":     {"format: flyball-state-1\nkubernetes: v1.36.3\nversion: seven\n", "document 1: it cannot be read: "},
+		"unknown key":   {"format: flyball-state-1\nkubernetes: v1.36.3\nversion: 7\ncraeted: {}\n", `document 1: json: unknown field "craeted"`},
 		"bad document":  {own + "---\na: [\n", "document "},
 		"number":        {text + "---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: a, namespace: b, uid: u, resourceVersion: \"1\"}\ndata: 1\n", "v1 ConfigMap b/a: it cannot be read: "},
 		"kind":          {text + "---\nkind: Toy\napiVersion: example.com/v1\nmetadata: {name: a, uid: u, resourceVersion: \"1\"}\n", "example.com/v1 Toy a: its kind is not served"},

@@ -154,5 +154,10 @@ func (d *documents) header() (header, error) {
 	case h.Kubernetes == "":
 		return h, errNoVersion
 	}
+	strict := json.NewDecoder(bytes.NewReader(object))
+	strict.DisallowUnknownFields() // a key that is misspelled would count as missing
+	if err := strict.Decode(&h); err != nil {
+		return h, fmt.Errorf("document 1: %w", err)
+	}
 	return h, nil
 }
