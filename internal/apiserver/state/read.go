@@ -33,6 +33,7 @@ func Read(r io.Reader, into *core.State, now time.Time) error {
 	}
 	into.Resume(core.Saved{Version: h.Version, Created: h.Created})
 	l := newLoading(into, now)
+	l.strict = true // people write here
 	for {
 		text, err := d.next()
 		if err == io.EOF {
