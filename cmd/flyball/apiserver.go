@@ -162,7 +162,7 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 			return nil // New reports if it does not exist
 		}
 		_, err := plane.BuildRules(ctx, errOut)
-		return unlessAsked(ctx, err)
+		return err
 	}
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer restore()

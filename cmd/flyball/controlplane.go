@@ -92,7 +92,7 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 			return nil // Start reports if it does not exist
 		}
 		_, err := plane.Build(ctx, errOut)
-		return unlessAsked(ctx, err)
+		return err
 	}
 	opts := plane.Options{DataDir: f.dataDir, Port: f.port, Nodes: f.nodes, Progress: errOut}
 	if f.nodes == 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -116,6 +117,23 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("exit status %d, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// A script that goes on after a build finds the program.
+func TestInterruptedBuildFails(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, env := range []string{plane.BinaryEnv, plane.RulesEnv} {
+		t.Setenv(env, "")
+	}
+	for _, command := range []string{"apiserver", "controlplane"} {
+		root := newRoot()
+		root.SetArgs([]string{command, "--build-only"})
+		root.SetErr(io.Discard)
+		if err := root.ExecuteContext(ctx); err == nil {
+			t.Errorf("%s --build-only: no error, though nothing was built", command)
+		}
 	}
 }
 

@@ -23,7 +23,8 @@ func (s *Server) Export(w io.Writer) error {
 }
 
 // Import replaces the state by that of an export. Objects keep their uids, versions, times, managed fields and statuses.
-// All watches end, and the history is dropped. After an error the state has not changed.
+// All watches end, and the history is dropped. A field that a built-in kind does not have is an error. After an error the
+// state has not changed.
 func (s *Server) Import(r io.Reader) error {
 	fresh := core.New(s.core)
 	if err := state.Read(r, fresh, s.now()); err != nil {

@@ -28,6 +28,8 @@ type loading struct {
 	view    core.View
 	defined bool // no more definitions may come
 
+	strict bool // fields that a built-in kind does not have are problems
+
 	slots chan struct{}
 	wg    sync.WaitGroup
 
@@ -121,6 +123,9 @@ func (l *loading) take(number int, id identity, version uint64, object []byte, e
 	path, err := l.path(id)
 	if err != nil {
 		return err
+	}
+	if l.strict {
+		path += "?fieldValidation=" + metav1.FieldValidationStrict
 	}
 	o, err := l.view.Recall(l.now, path, object, exact)
 	if err != nil {

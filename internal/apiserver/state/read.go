@@ -33,6 +33,7 @@ func Read(r io.Reader, into *core.State, now time.Time) error {
 	}
 	into.Resume(core.Saved{Version: h.Version, Created: h.Created})
 	l := newLoading(into, now)
+	l.strict = true // people write here
 	for {
 		text, err := d.next()
 		if err == io.EOF {
@@ -153,6 +154,11 @@ func (d *documents) header() (header, error) {
 		return h, fmt.Errorf("document 1: it cannot be read: %w", err)
 	case h.Kubernetes == "":
 		return h, errNoVersion
+	}
+	strict := json.NewDecoder(bytes.NewReader(object))
+	strict.DisallowUnknownFields() // a key that is misspelled would count as missing
+	if err := strict.Decode(&h); err != nil {
+		return h, fmt.Errorf("document 1: %w", err)
 	}
 	return h, nil
 }
