@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/test/apiserver"
 )
@@ -30,9 +31,23 @@ var givenTimeCases = []conformanceCase{
 			s.patch(applyPatch, "~/configmaps/"+name+"?fieldManager=x", oddMap(`"name":"`+name+`"`, `"data":{"c":"1"}`))
 			s.patch(applyPatch, "~/configmaps/"+name+"?fieldManager=y", oddMap(`"name":"`+name+`"`, `"data":{"b":"2"}`))
 			s.patch(applyPatch, "~/configmaps/"+name+"?fieldManager=w", oddMap(`"name":"`+name+`"`, `"data":{"a":"2"}`)) // the conflict says when
-			s.get("~/configmaps/" + name)
+			var m corev1.ConfigMap
+			if err := json.Unmarshal([]byte(s.get("~/configmaps/"+name).raw), &m); err != nil {
+				s.t.Fatal(err)
+			}
+			for _, f := range m.ManagedFields { // other notes say neither the order nor the times
+				s.note("%s since %v", f.Manager, yearOf(f.Time))
+			}
 		}
 	}},
+}
+
+// yearOf returns the year of a time; 0 for none.
+func yearOf(t *metav1.Time) int {
+	if t == nil {
+		return 0
+	}
+	return t.UTC().Year()
 }
 
 // The times that a client gives to managed fields stay as they are, whatever the clock of the server says.
