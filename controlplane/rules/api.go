@@ -83,7 +83,7 @@ func newAPI() (*api, error) {
 	}
 	a.custom = newCustomResources(t, admit, metadataModels)
 	d := newDocuments()
-	equivalents := runtime.NewEquivalentResourceRegistry()
+	equivalents := runtime.NewEquivalentResourceRegistryWithIdentity(keyPrefix)
 	for _, g := range groups {
 		converter := &lazyConverter{group: g}
 		for _, v := range g.versions {

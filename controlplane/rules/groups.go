@@ -343,9 +343,10 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 	}, nil
 }
 
-// keyPrefix returns the beginning of the keys of a resource, without the slashes around it.
+// keyPrefix returns the beginning of the keys of a resource, without the slashes around it. Events are the same objects
+// in both of their groups.
 func keyPrefix(r schema.GroupResource) string {
-	if r.Group == "" {
+	if r.Group == "" || r.Group == "events.k8s.io" && r.Resource == "events" {
 		return "core/" + r.Resource
 	}
 	return r.Group + "/" + r.Resource

@@ -105,6 +105,11 @@ type lockedIndexer struct {
 func (i lockedIndexer) object(text json.RawMessage) any {
 	if i.typed {
 		obj, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(i.version), text)
+		if err != nil { // stored in another version: there is no way from one to another but by the internal one
+			if obj, err = runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), text); err == nil {
+				obj, err = legacyscheme.Scheme.ConvertToVersion(obj, i.version)
+			}
+		}
 		if err != nil {
 			panic(fmt.Sprintf("an object under %s: %v", i.prefix, err)) // it was encoded here
 		}
