@@ -151,10 +151,19 @@ func (p *policies) one(c *call, a admission.Attributes, policy json.RawMessage, 
 		return nil, err
 	}
 	texts := append([]json.RawMessage{policy, fmt.Appendf(nil, "%v", mapping)}, bindings...)
-	var custom schema.GroupVersion // the version of the request, if its schemas may change
+	var custom []schema.GroupVersion // those whose schemas may change: a policy may ask for another than the request
 	if gvr := a.GetResource(); p.mutates && !p.api.builtin[cmp.Or(gvr.Group, "core")] {
-		custom = a.GetKind().GroupVersion()
-		texts = append(texts, json.RawMessage(custom.String()), c.get(crdKeys+gvr.Resource+"."+gvr.Group))
+		text := c.get(crdKeys + gvr.Resource + "." + gvr.Group)
+		d, err := p.api.custom.definition(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range d.Spec.Versions {
+			if v.Served {
+				custom = append(custom, schema.GroupVersion{Group: gvr.Group, Version: v.Name})
+			}
+		}
+		texts = append(texts, text)
 	}
 	sum := sumOf(texts)
 	p.mu.Lock()
@@ -182,7 +191,7 @@ type policyAdmission interface {
 	ValidateInitialization() error
 }
 
-func (p *policies) make(policy json.RawMessage, bindings []json.RawMessage, mapping *meta.RESTMapping, custom schema.GroupVersion) (*policyPlugin, error) {
+func (p *policies) make(policy json.RawMessage, bindings []json.RawMessage, mapping *meta.RESTMapping, custom []schema.GroupVersion) (*policyPlugin, error) {
 	fixed := map[schema.GroupKind][]runtime.Object{}
 	for _, text := range append([]json.RawMessage{policy}, bindings...) {
 		obj, kind, err := legacyscheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)

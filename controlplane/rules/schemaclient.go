@@ -19,12 +19,12 @@ type schemaClient struct {
 	discovery.DiscoveryInterface // not used
 	api                          *api
 	lock                         *callLock
-	custom                       schema.GroupVersion // one version of a group of custom resources; empty for none
+	custom                       []schema.GroupVersion // versions of custom resources
 }
 
 func (s *schemaClient) OpenAPIV3() openapi.Client { return s }
 
-// Paths returns the schemas of the built-in versions, and of custom.
+// Paths returns the schemas of the built-in versions, and of custom ones.
 func (s *schemaClient) Paths() (map[string]openapi.GroupVersion, error) {
 	out := map[string]openapi.GroupVersion{}
 	for _, b := range s.api.groups {
@@ -34,8 +34,8 @@ func (s *schemaClient) Paths() (map[string]openapi.GroupVersion, error) {
 		}
 		out[path] = schemaDocument{s, path, false}
 	}
-	if !s.custom.Empty() {
-		path := "apis/" + s.custom.String()
+	for _, gv := range s.custom {
+		path := "apis/" + gv.String()
 		out[path] = schemaDocument{s, path, true}
 	}
 	return out, nil

@@ -174,6 +174,19 @@ var policyCases = []conformanceCase{
 		s.know(widgets, widget("probe", `{"size":1}`), `"replicas":5`)
 		s.post(widgets, widget("a", `{"size":1}`))
 	}},
+	{"policies that change a custom resource of another version", func(s *session) {
+		define(s, "widgets", "Widget", widgetVersion+","+strings.NewReplacer(`"name":"v1"`, `"name":"v2"`, `"storage":true`, `"storage":false`).Replace(widgetVersion))
+		s.await("/openapi/v3", `"apis/NS.example.com/v2"`)
+		for _, policy := range []string{"Equivalent", "Exact"} {
+			s.policy("Mutating", strings.ToLower(policy), fmt.Sprintf(`"matchConstraints":{"matchPolicy":%q,"resourceRules":[{"apiGroups":["NS.example.com"],"apiVersions":["v1"],"operations":["CREATE"],"resources":["widgets"]}]},"reinvocationPolicy":"Never","mutations":[
+				{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{metadata: Object.metadata{annotations: {'%s': object.apiVersion + ' for ' + request.requestKind.version + ', ' + request.kind.version}}}"}}]`, policy, policy), here)
+		}
+		second := strings.NewReplacer("/v1", "/v2")
+		s.know(widgets, widget("probe", `{"size":1}`), `"Exact":"NS.example.com/v1 for v1`)
+		s.know(second.Replace(widgets), second.Replace(widget("probe", `{"size":1}`)), `"Equivalent":"NS.example.com/v1 for v2`)
+		s.post(widgets, widget("a", `{"size":1}`))
+		s.post(second.Replace(widgets), second.Replace(widget("b", `{"size":1}`)))
+	}},
 	{"policies whose changes fail", func(s *session) {
 		s.policy("Mutating", "a", strings.Replace(onMaps, `,"DELETE"`, "", 1)+`,"reinvocationPolicy":"Never","mutations":[
 			{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'remove', path: '/data/none'}]"}}]`, here)
