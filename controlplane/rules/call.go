@@ -142,15 +142,6 @@ func (c *call) next() uint64 {
 	return c.version
 }
 
-// giveBack lets the next write have a version that was not used, unless another one has come after it.
-func (c *call) giveBack(version uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.version == version {
-		c.version--
-	}
-}
-
 func (c *call) now() metav1.Time {
 	return metav1.NewTime(time.Unix(0, c.req.Now).UTC().Truncate(time.Second))
 }

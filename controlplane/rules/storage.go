@@ -110,7 +110,7 @@ func (s *callStorage) write(c *call, key string, obj, old runtime.Object, was []
 	}
 	if len(text) > muchText {
 		if err := s.fits(key, obj, old); err != nil {
-			c.giveBack(version)
+			c.refuse(version)
 			return err
 		}
 	}

@@ -64,3 +64,16 @@ func putRequest(key string, value []byte, version int64) *pb.TxnRequest {
 	}
 	return r
 }
+
+// refuse prepares the call for another attempt after a write that was too large. The next write has its version, unless
+// another one has come after it. A new object has another uid, and so have the reviews of webhooks, which are asked again.
+func (c *call) refuse(version uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.version == version {
+		c.version--
+	}
+	if c.uid != "" {
+		c.uid = derived(c.uid, "again", nil)
+	}
+}

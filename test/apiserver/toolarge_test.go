@@ -147,6 +147,34 @@ var largeCases = []conformanceCase{
 	}},
 }
 
+// largeReviewCases are about what is asked again when a large object is tried without its managed fields.
+var largeReviewCases = []conformanceCase{
+	{"webhooks about a large object", func(s *session) {
+		h := newHooks(s)
+		h.on("/m", allow())
+		h.on("/v", allow())
+		h.configure("Mutating", "one", h.hook("/m", onWrites))
+		h.configure("Validating", "two", h.hook("/v", onWrites))
+		s.store("POST", "~/configmaps", oddMap(`"name":"a"`, longKeys()))
+		h.asked()
+		s.post("~/configmaps", oddMap(`"name":"b"`, `"data":{"k":"v"}`))
+		h.asked()
+		s.store("PATCH", "~/configmaps/b", `{`+longKeys()+`}`, "Content-Type", mergePatch)
+		h.asked()
+	}},
+	{"quotas of large objects", func(s *session) {
+		hard := `"hard":{"configmaps":"5","count/deployments.apps":"5"}`
+		s.post("~/resourcequotas", `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},"spec":{`+hard+`}}`)
+		s.patch(mergePatch, "~/resourcequotas/q/status", `{"status":{`+hard+`,"used":{"configmaps":"5","count/deployments.apps":"0"}}}`)
+		s.know("~/configmaps", configMapOf("x"), "exceeded quota")
+		s.patch(mergePatch, "~/resourcequotas/q/status", `{"status":{`+hard+`,"used":{"configmaps":"0","count/deployments.apps":"0"}}}`)
+		s.store("POST", "~/configmaps", oddMap(`"name":"a"`, longKeys()))
+		s.get("~/resourcequotas/q")
+		s.store("POST", deployments, deploymentOf("d", `"env":[{"name":"A",`+filled("value", "x", 1_600_000)+`}]`))
+		s.get("~/resourcequotas/q")
+	}},
+}
+
 // A write that is too large takes no version. One that is tried again without its managed fields takes one.
 func TestTooLargeWritesTakeNoVersion(t *testing.T) {
 	s := apiserver.Start(t, apiserver.Options{})
