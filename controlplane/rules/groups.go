@@ -320,7 +320,7 @@ func (t *table) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generi
 		return legacyscheme.Codecs.CodecForVersions(info.Serializer, legacyscheme.Codecs.UniversalDeserializer(), gv, schema.GroupVersion{Group: r.Group, Version: runtime.APIVersionInternal})
 	}
 	stored := runtime.Codec(protobufJSON{codec(runtime.ContentTypeJSON), codec(runtime.ContentTypeProtobuf)})
-	if r.Group == apiextensions.GroupName { // it stores them as JSON
+	if r.Group == apiextensions.GroupName || r.Group == registrationGroup { // they are stored as JSON
 		stored = codec(runtime.ContentTypeJSON)
 	}
 	if !legacyscheme.Scheme.IsGroupRegistered(r.Group) { // the handler of custom resources converts them

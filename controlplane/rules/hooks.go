@@ -188,8 +188,9 @@ func (c *call) reviewed(to *url.URL, body []byte) (text []byte, chosen string, i
 	c.mu.Lock()
 	isNew = c.chosenUID != "" && bytes.Contains(body, []byte(c.chosenUID))
 	body = c.replaceTimes(c.replaceUID(body), known)
+	of := c.uid
 	c.mu.Unlock()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", c.req.UID, to, bytes.ReplaceAll(body, []byte(chosen), nil)))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", of, to, bytes.ReplaceAll(body, []byte(chosen), nil)))
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // a random uuid, by its form
 	uid := fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 	c.hooks.mu.Lock()
@@ -207,10 +208,10 @@ func (c *call) restoreUIDs(body []byte, chosen string, isNew bool) []byte {
 	c.hooks.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !isNew || c.req.UID == "" {
+	if !isNew || c.uid == "" {
 		return body
 	}
-	return bytes.ReplaceAll(body, []byte(c.req.UID), []byte(c.chosenUID))
+	return bytes.ReplaceAll(body, []byte(c.uid), []byte(c.chosenUID))
 }
 
 // retry says that the next calls do not depend on the missing response.

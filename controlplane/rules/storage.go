@@ -108,6 +108,12 @@ func (s *callStorage) write(c *call, key string, obj, old runtime.Object, was []
 	if err != nil {
 		return err
 	}
+	if len(text) > muchText {
+		if err := s.fits(key, obj, old); err != nil {
+			c.refuse(version)
+			return err
+		}
+	}
 	if old == nil {
 		text = c.replaceUID(text)
 	}

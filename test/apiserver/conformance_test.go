@@ -33,8 +33,8 @@ func TestConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
-	alone := slices.Concat(documentCases, aloneCases, addressCases, compactionCases, peerCases, webhookCases, warningCases, redirectCases, conversionCases, policyCases, equivalentCases, defaultCases)
-	together := slices.Concat(flows, serverCases, formCases, boundPodCases, freedNameCases, customCases, kindCases(), readCases(), edgeCases(), oddCases(), structureCases(), noShardCases, givenTimeCases)
+	alone := slices.Concat(documentCases, aloneCases, addressCases, compactionCases, peerCases, webhookCases, warningCases, redirectCases, conversionCases, policyCases, equivalentCases, defaultCases, largeReviewCases)
+	together := slices.Concat(flows, serverCases, formCases, boundPodCases, freedNameCases, customCases, kindCases(), readCases(), edgeCases(), oddCases(), structureCases(), noShardCases, givenTimeCases, largeCases)
 	for _, group := range []struct {
 		name    string
 		compare func(*testing.T, pair)
