@@ -36,6 +36,7 @@ func (s *session) told() (out []string) {
 			message, e.ReportingController = "many", ""
 		case e.Reason == "MultiplePodDisruptionBudgets", strings.Contains(message, "unbound immediate PersistentVolumeClaims"), // DIFFERENCES.md
 			e.Reason == "FailedUpdate" && strings.Contains(message, "the object has been modified"),                 // caches are late
+			e.ReportingController == "ipallocator-repair-controller",                                                // it looks at Services in a cache
 			strings.Contains(s.ns, "statefulset-retention") && e.ReportingController == corev1.DefaultSchedulerName: // no volumes are there for its Pods
 			continue
 		}
