@@ -234,13 +234,21 @@ func (c *customResources) documents(call *call, groups []builtin) (*documents, e
 		return d, nil
 	}
 	out := newDocuments()
+	own := map[string]bool{} // the built-in groups, and their versions
 	for _, b := range groups {
 		out.add(b.group, b.version, b.resources)
+		own[b.group.name], own[b.group.name+"/"+b.version.name] = true, true
 	}
 	for _, g := range customGroups(defined) {
 		for _, v := range g.versions {
+			if own[g.name+"/"+v.name] {
+				continue // a definition adds nothing to it
+			}
 			resources, plain := customVersion(defined, g.name, v.name)
 			out.add(g, v, resources)
+			if own[g.name] {
+				plain = nil // its paths lead nowhere
+			}
 			out.custom[schema.GroupVersion{Group: g.name, Version: v.name}] = plain
 		}
 	}

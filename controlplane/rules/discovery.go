@@ -21,7 +21,7 @@ import (
 type documents struct {
 	core, named aggregated.ResourceManager
 	groups      []listedGroup
-	// custom has the resources of each version of a group of custom resources.
+	// custom has the resources of each version of a group of custom resources; nil if the group has built-in versions.
 	custom map[schema.GroupVersion][]metav1.APIResource
 	// schemas serves the OpenAPI documents of custom resources.
 	schemas func() (http.Handler, error)
@@ -30,6 +30,7 @@ type documents struct {
 type listedGroup struct {
 	metav1.APIGroup
 	priority int
+	ranks    []int // the priority of each version, which are sorted by it
 }
 
 func newDocuments() *documents {
@@ -45,11 +46,19 @@ func (d *documents) add(g group, v groupVersion, resources []apidiscoveryv2.APIR
 	d.named.AddGroupVersion(g.name, found)
 	d.named.SetGroupVersionPriority(metav1.GroupVersion{Group: g.name, Version: v.name}, g.priority, v.priority)
 	spoken := metav1.GroupVersionForDiscovery{GroupVersion: g.name + "/" + v.name, Version: v.name}
-	if n := len(d.groups); n > 0 && d.groups[n-1].Name == g.name {
-		d.groups[n-1].Versions = append(d.groups[n-1].Versions, spoken)
-		return
+	i := slices.IndexFunc(d.groups, func(l listedGroup) bool { return l.Name == g.name })
+	if i < 0 {
+		i = len(d.groups)
+		d.groups = append(d.groups, listedGroup{APIGroup: metav1.APIGroup{Name: g.name}, priority: g.priority})
 	}
-	d.groups = append(d.groups, listedGroup{metav1.APIGroup{Name: g.name, Versions: []metav1.GroupVersionForDiscovery{spoken}, PreferredVersion: spoken}, g.priority})
+	listed := &d.groups[i]
+	at := slices.IndexFunc(listed.ranks, func(rank int) bool { return rank < v.priority })
+	if at < 0 {
+		at = len(listed.ranks)
+	}
+	listed.ranks = slices.Insert(listed.ranks, at, v.priority)
+	listed.Versions = slices.Insert(listed.Versions, at, spoken)
+	listed.PreferredVersion = listed.Versions[0]
 }
 
 // serveRoot adds the document of all groups.
@@ -77,7 +86,7 @@ func (d *documents) handler(path string) http.Handler {
 		}
 	case 3:
 		gv := schema.GroupVersion{Group: parts[1], Version: parts[2]}
-		if plain, ok := d.custom[gv]; ok {
+		if plain := d.custom[gv]; plain != nil {
 			return discovery.NewAPIVersionHandler(legacyscheme.Codecs, gv, discovery.APIResourceListerFunc(func() []metav1.APIResource { return plain }))
 		}
 	}

@@ -39,7 +39,7 @@ func (a *api) openAPI(d *documents, path string) (http.Handler, error) {
 		}{map[string]json.RawMessage{}}
 		get := r.Clone(r.Context())
 		get.Method = http.MethodGet
-		for _, h := range []http.Handler{a.schemas(), custom} {
+		for _, h := range []http.Handler{custom, a.schemas()} {
 			one := &response{header: http.Header{}}
 			h.ServeHTTP(one, get)
 			part := all

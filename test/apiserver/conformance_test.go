@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
-	alone := slices.Concat(documentCases, aloneCases, addressCases, compactionCases, peerCases, webhookCases, warningCases, redirectCases, conversionCases, policyCases, equivalentCases, defaultCases, largeReviewCases)
+	alone := slices.Concat(documentCases, aloneCases, addressCases, compactionCases, peerCases, webhookCases, warningCases, redirectCases, conversionCases, policyCases, equivalentCases, shadowCases, defaultCases, largeReviewCases)
 	together := slices.Concat(flows, serverCases, formCases, boundPodCases, freedNameCases, customCases, kindCases(), readCases(), edgeCases(), oddCases(), structureCases(), noShardCases, givenTimeCases, largeCases)
 	for _, group := range []struct {
 		name    string
