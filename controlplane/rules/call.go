@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -150,11 +151,11 @@ func (c *call) now() metav1.Time {
 func (c *call) missingKeys() []string { return slices.Sorted(maps.Keys(c.missing)) }
 
 // setTimes replaces the times that the handlers took from the clock by the time of the request. old is nil for a
-// new object.
-func (c *call) setTimes(obj, old runtime.Object) error {
+// new object. moved reports whether managed fields have another order then.
+func (c *call) setTimes(obj, old runtime.Object) (moved bool, err error) {
 	o, err := meta.Accessor(obj)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var before []metav1.ManagedFieldsEntry
 	if old == nil {
@@ -163,7 +164,7 @@ func (c *call) setTimes(obj, old runtime.Object) error {
 	} else {
 		was, err := meta.Accessor(old)
 		if err != nil {
-			return err
+			return false, err
 		}
 		before = was.GetManagedFields()
 		c.setDeletionTime(o, was)
@@ -175,9 +176,10 @@ func (c *call) setTimes(obj, old runtime.Object) error {
 			fields[i].Time = &now
 		}
 	}
+	moved = !slices.IsSortedFunc(fields, orderOfEntries)
 	slices.SortStableFunc(fields, orderOfEntries)
 	o.SetManagedFields(fields)
-	return nil
+	return moved, nil
 }
 
 // fromClock reports whether a time may come from the clock of the process, during the call. Others are the client's.
@@ -201,6 +203,12 @@ func orderOfEntries(a, b metav1.ManagedFieldsEntry) int {
 // sameEntry reports whether two entries have the same manager, operation, version, subresource and time.
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource && a.Time.Equal(b.Time)
+}
+
+// sameButTime reports whether two entries are the same but for their times.
+func sameButTime(a, b metav1.ManagedFieldsEntry) bool {
+	a.Time = b.Time
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // setDeletionTime computes a new deletion timestamp from the time of the request. A shortened grace period counts

@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,7 +101,10 @@ func (s *callStorage) shown(obj runtime.Object, text []byte) ([]byte, error) {
 // old; both are nil for a new object.
 func (s *callStorage) write(c *call, key string, obj, old runtime.Object, was []byte, out runtime.Object) error {
 	version := c.next()
-	if err := errors.Join(c.setTimes(obj, old), s.UpdateObject(obj, version)); err != nil {
+	if _, err := c.setTimes(obj, old); err != nil {
+		return err
+	}
+	if err := s.UpdateObject(obj, version); err != nil {
 		return err
 	}
 	text, err := s.encode(obj)
@@ -202,18 +205,51 @@ func (s *callStorage) GuaranteedUpdate(ctx context.Context, key string, out runt
 	if old == nil {
 		return s.write(c, key, obj, nil, nil, out)
 	}
-	// A write that changes nothing keeps the version.
-	if err := s.UpdateObject(obj, version); err != nil {
-		return err
-	}
-	same, err := s.encode(obj)
+	same, err := s.unchanged(c, obj, old, version, text)
 	if err != nil {
 		return err
 	}
-	if bytes.Equal(same, text) {
+	if same { // a write that changes nothing keeps the version
 		return s.decode(text, out)
 	}
 	return s.write(c, key, obj, old, text, out)
+}
+
+// unchanged reports whether obj is what is stored: old, with this version and text. The handlers drop times of managed
+// fields that are the only change, unless these give the entries another order. That is asked again for the time of the
+// request.
+func (s *callStorage) unchanged(c *call, obj, old runtime.Object, version uint64, text []byte) (bool, error) {
+	stored := func() (bool, error) {
+		if err := s.UpdateObject(obj, version); err != nil {
+			return false, err
+		}
+		own, err := s.encode(obj)
+		return err == nil && bytes.Equal(own, text), err
+	}
+	if same, err := stored(); same || err != nil {
+		return same, err
+	}
+	if moved, err := c.setTimes(obj, old); !moved || err != nil {
+		return false, err
+	}
+	o, err := meta.Accessor(obj)
+	if err != nil {
+		return false, err
+	}
+	was, err := meta.Accessor(old)
+	if err != nil {
+		return false, err
+	}
+	fields := o.GetManagedFields()
+	if !slices.EqualFunc(fields, was.GetManagedFields(), sameButTime) {
+		return false, nil
+	}
+	o.SetManagedFields(was.GetManagedFields())
+	same, err := stored()
+	if !same {
+		o.SetManagedFields(fields)
+	}
+	return same, err
 }
 
 func (s *callStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,

@@ -1,7 +1,9 @@
 package apiserver_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -45,6 +47,34 @@ func TestManagedFieldsAreInOrder(t *testing.T) {
 				again, err := client.Update(t.Context(), c, m, client.FieldOwner(managers[0]))
 				if err != nil || again.ResourceVersion != m.ResourceVersion {
 					t.Errorf("%v, %v: a write that changes nothing has made a version", again, err)
+				}
+			})
+		}
+	}
+}
+
+// An apply that changes nothing makes no version, if that would not give its manager another place among the others.
+func TestAppliesThatChangeNothing(t *testing.T) {
+	for _, year := range []int{2001, 2060} {
+		for _, step := range []time.Duration{0, time.Second} {
+			t.Run(fmt.Sprint(year, " ", step), func(t *testing.T) {
+				now := time.Date(year, 2, 3, 4, 5, 6, 0, time.UTC)
+				s := apiserver.Start(t, apiserver.Options{Now: func() time.Time { return now }})
+				c := &session{t: t, client: http.DefaultClient, url: s.URL()}
+				apply := func(manager, metadata string) (version string) {
+					_, _, text := c.send("PATCH", "/api/v1/namespaces/default/configmaps/m?fieldManager="+manager, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m",`+metadata+`}}`, "Content-Type", applyPatch)
+					var m corev1.ConfigMap
+					if err := json.Unmarshal(text, &m); err != nil || m.ResourceVersion == "" {
+						t.Fatalf("%v: %s", err, text)
+					}
+					return m.ResourceVersion
+				}
+				apply("n", `"annotations":{"n":"v"}`)
+				now = now.Add(step)
+				version := apply("m", `"labels":null`)
+				now = now.Add(step)
+				if again := apply("m", `"labels":null`); again != version {
+					t.Errorf("version %s after %s", again, version)
 				}
 			})
 		}

@@ -30,6 +30,8 @@ const (
 	callsInARow = 40
 	// maxDifferences end the test.
 	maxDifferences = 10
+	// mostAgain bounds how often a sequence that differs is repeated until it fits into one second.
+	mostAgain = 10
 )
 
 // Both servers answer the same random calls alike. What fails is made as short as possible, and printed call by
@@ -49,7 +51,7 @@ func TestRandomCallsAreAnsweredAlike(t *testing.T) {
 		s.t, s.ns, s.names = t, "random", map[string]string{}
 		define(&s, "widgets", "Widget", widgetVersion)
 	}
-	var sequences, runs, calls, differences atomic.Int64
+	var sequences, runs, calls, differences, byTheClock atomic.Int64
 	began := time.Now()
 	t.Run("sequences", func(t *testing.T) {
 		for worker := range 8 {
@@ -58,7 +60,18 @@ func TestRandomCallsAreAnsweredAlike(t *testing.T) {
 				for calls.Load() < wanted && differences.Load() < maxDifferences {
 					n := first + sequences.Add(1) - 1
 					q := newSequence(uint64(n))
-					fails := func(q sequence) string { return q.difference(t, on, fmt.Sprintf("random-%d", runs.Add(1))) }
+					fails := func(q sequence) string {
+						d, inOne := q.difference(t, on, fmt.Sprintf("random-%d", runs.Add(1)))
+						for again := 0; d != "" && !inOne && again < mostAgain; again++ {
+							time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+							before := d
+							if d, inOne = q.difference(t, on, fmt.Sprintf("random-%d", runs.Add(1))); d == "" {
+								byTheClock.Add(1)
+								t.Logf("sequence %d, only when a second ends between the two servers (-real +memory):\n%s%s", n, q, before)
+							}
+						}
+						return d
+					}
 					if d := fails(q); d != "" {
 						differences.Add(1)
 						q, d = q.shrink(d, fails)
@@ -72,7 +85,7 @@ func TestRandomCallsAreAnsweredAlike(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d calls in %d sequences, %v", calls.Load(), sequences.Load(), time.Since(began).Round(time.Second))
+	t.Logf("%d calls in %d sequences, %v; %d sequences differed only when a second ended", calls.Load(), sequences.Load(), time.Since(began).Round(time.Second), byTheClock.Load())
 }
 
 // number returns the number that an environment variable has.
@@ -122,8 +135,12 @@ func (q sequence) String() string {
 	return b.String()
 }
 
-// difference makes the calls to both servers, and says what differs; "" if nothing does.
-func (q sequence) difference(t *testing.T, on [2]session, namespace string) string {
+// difference makes the calls to both servers, and says what differs; "" if nothing does. inOne reports whether all calls
+// were made in one second of the clock: an apply that changes nothing makes a version if a second has ended since that
+// of another manager, and so it matters between which calls one ends.
+func (q sequence) difference(t *testing.T, on [2]session, namespace string) (differs string, inOne bool) {
+	second := time.Now().Unix()
+	defer func() { inOne = time.Now().Unix() == second }()
 	var pair [2]*world
 	for i := range pair {
 		s := &session{t: t, client: on[i].client, url: on[i].url, ns: namespace, names: map[string]string{}}
@@ -153,13 +170,13 @@ func (q sequence) difference(t *testing.T, on [2]session, namespace string) stri
 			c.run(w)
 		}
 		if d := compare(fmt.Sprintf("call %d", i)); d != "" {
-			return d
+			return d, false
 		}
 	}
 	for _, w := range pair {
 		w.watches(q.kinds)
 	}
-	return compare("what watches have seen")
+	return compare("what watches have seen"), false
 }
 
 // shrink leaves calls out as long as the rest fails, too. It returns that rest, and how it fails.
