@@ -101,8 +101,10 @@ func (s *callStorage) shown(obj runtime.Object, text []byte) ([]byte, error) {
 // old; both are nil for a new object.
 func (s *callStorage) write(c *call, key string, obj, old runtime.Object, was []byte, out runtime.Object) error {
 	version := c.next()
-	if _, err := c.setTimes(obj, old); err != nil {
-		return err
+	if old == nil { // else unchanged has done so
+		if _, err := c.setTimes(obj, nil); err != nil {
+			return err
+		}
 	}
 	if err := s.UpdateObject(obj, version); err != nil {
 		return err
@@ -217,7 +219,7 @@ func (s *callStorage) GuaranteedUpdate(ctx context.Context, key string, out runt
 
 // unchanged reports whether obj is what is stored: old, with this version and text. The handlers drop times of managed
 // fields that are the only change, unless these give the entries another order. That is asked again for the time of the
-// request.
+// request, which an object that has changed has afterwards.
 func (s *callStorage) unchanged(c *call, obj, old runtime.Object, version uint64, text []byte) (bool, error) {
 	stored := func() (bool, error) {
 		if err := s.UpdateObject(obj, version); err != nil {

@@ -63,7 +63,7 @@ func TestRandomCallsAreAnsweredAlike(t *testing.T) {
 					fails := func(q sequence) string {
 						d, inOne := q.difference(t, on, fmt.Sprintf("random-%d", runs.Add(1)))
 						for again := 0; d != "" && !inOne && again < mostAgain; again++ {
-							time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+							time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // the event is the clock: a second begins
 							before := d
 							if d, inOne = q.difference(t, on, fmt.Sprintf("random-%d", runs.Add(1))); d == "" {
 								byTheClock.Add(1)

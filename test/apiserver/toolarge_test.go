@@ -49,7 +49,7 @@ func longKeys() string {
 // messageSize matches the size of a message to etcd. That of an update depends on versions.
 var messageSize = regexp.MustCompile(`\(\d+ vs`)
 
-// store sends a large object and writes down what is left of it.
+// store sends a large object. It notes the code, the message and the number of managers of the answer, and no data.
 func (s *session) store(method, path, body string, header ...string) {
 	s.t.Helper()
 	code, _, text := s.send(method, s.path(path), strings.ReplaceAll(body, "NS", s.ns), header...)
