@@ -31,7 +31,7 @@ var all = []suite{
 	{name: "cluster", pkg: "pkg/cluster", build: controllerRuntime},
 	{name: "manager", pkg: "pkg/manager", build: controllerRuntime},
 	{name: "client", pkg: "pkg/client", build: controllerRuntime},
-	{name: "apiutil", pkg: "pkg/client/apiutil", build: controllerRuntime},
+	{name: "apiutil", pkg: "pkg/client/apiutil", build: restMapper},
 	{name: "handler", pkg: "pkg/handler", build: controllerRuntime},
 	{name: "reconcile", pkg: "pkg/reconcile", build: controllerRuntime},
 	{name: "controllerutil", pkg: "pkg/controller/controllerutil", build: controllerRuntime},
@@ -84,6 +84,15 @@ func controllerRuntime(ctx context.Context, dir string, s suite) (suites.Run, er
 		return suites.Run{}, err
 	}
 	return compile(ctx, filepath.Join(dir, s.pkg), s)
+}
+
+// restMapper builds a suite whose tests are not those of ginkgo. Half of them count the requests to an API server of
+// 1.28 without aggregated discovery, and are left out. So is one that makes a definition again right after it deleted
+// it: whether the control plane has ended that by then is chance.
+func restMapper(ctx context.Context, dir string, s suite) (suites.Run, error) {
+	r, err := controllerRuntime(ctx, dir, s)
+	r.Ginkgo, r.Args = false, []string{"-test.skip=/aggregatedDiscovery=false|//should_invalidate_the_group_cache"}
+	return r, err
 }
 
 // compile compiles a suite of ginkgo.

@@ -166,4 +166,21 @@ var customCases = []conformanceCase{
 		s.get(widgets + "/a")
 		s.post(widgets, widget("a", `{"size":1}`))
 	}},
+	{"watches of a definition that goes", func(s *session) {
+		versions := widgetVersion + "," + strings.Replace(widgetVersion, `"v1","served":true,"storage":true`, `"v1beta1","served":true,"storage":false`, 1)
+		define(s, "widgets", "Widget", versions)
+		beta := strings.Replace(widgets, "/v1/", "/v1beta1/", 1)
+		s.await(beta, `"items"`)
+		a := s.post(widgets, widget("a", `{"size":1,"color":"red"}`))
+		since := "?watch=true&resourceVersion=" + a.Metadata.ResourceVersion
+		watches := []*events{
+			s.watch(widgets + since), s.watch(beta + since), s.watch(beta + since + "&fieldSelector=spec.color%3Dred"),
+			s.watch(widgets+since, "Accept", acceptTable), s.watch(beta+since, "Accept", acceptTable),
+			s.watch(widgets+since, "Accept", acceptPartial), s.watch(widgets+since, "Accept", protobufType+";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
+		}
+		s.delete(definitions+"/widgets.NS.example.com", "")
+		for _, w := range watches {
+			w.next(1)
+		}
+	}},
 }

@@ -110,6 +110,7 @@ func (w *Watch) changed(v View) (out []*Object) {
 // may need conversion by a webhook. If it returns a Pending, make its calls, and call Learn again with it.
 func (w *Watch) Learn(v View, now time.Time, p *Pending) (*Pending, error) {
 	w.match.seen = nil
+	v = w.asBegun(v)
 	err := w.match.learn(v, lens{w.target, now, p}, func() []*Object { return w.changed(v) })
 	var wait *waiting
 	if errors.As(err, &wait) {

@@ -140,6 +140,7 @@ var pretty = regexp.MustCompile(`; *pretty=[^;,]*`)
 // Encode returns the object of an event, encoded for the client of the watch. The answer is pending if a webhook has to
 // convert the object first: call Encode again with the Pending then.
 func (w *Watch) Encode(v View, now time.Time, e Event, p *Pending) (Answer, error) {
+	v = w.asBegun(v)
 	switch {
 	case e.Type == Failure:
 		body, contentType := encodeStatus(w.accept, e.Status)

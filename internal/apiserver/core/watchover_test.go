@@ -12,9 +12,10 @@ import (
 func TestWatchEndsWithItsDefinition(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	s := New(Options{Rules: toy})
+	uid := "a"
 	define := func(generation int, gone bool) {
 		version := s.Version() + 1
-		text := fmt.Sprintf(`{"metadata":{"generation":%d,"resourceVersion":"%d"}}`, generation, version)
+		text := fmt.Sprintf(`{"metadata":{"generation":%d,"resourceVersion":"%d","uid":%q}}`, generation, version, uid)
 		s.apply(now, []rules.Write{{Key: definitionKeys + "toys.example.com", Version: version, Object: []byte(text), Delete: gone}})
 	}
 	begin := func() *Watch {
@@ -37,5 +38,10 @@ func TestWatchEndsWithItsDefinition(t *testing.T) {
 	define(2, true)
 	if !w.Over(s.Now()) {
 		t.Error("it goes on without a definition")
+	}
+	uid = "b"
+	define(2, false)
+	if !w.Over(s.Now()) {
+		t.Error("it goes on with a definition that was made later")
 	}
 }

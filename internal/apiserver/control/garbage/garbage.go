@@ -21,16 +21,23 @@ var user = control.ServiceAccount("generic-garbage-collector")
 
 // New returns the garbage collector.
 func New(control.Options) control.Controller {
-	return &control.Keyed{Title: "garbage-collector-controller", Map: learn, Reconcile: collect}
+	c := &collector{gone: map[types.UID]bool{}}
+	return &control.Keyed{Title: "garbage-collector-controller", Map: c.learn, Reconcile: c.collect}
 }
 
+// collector knows which owners were seen to go, until nothing names them any more: their kinds may go with them.
+type collector struct{ gone map[types.UID]bool }
+
 // learn adds the keys to judge after a change: objects that may be garbage now, and owners that wait for dependents.
-func learn(s *control.State, c control.Change, add func(string)) {
+func (g *collector) learn(s *control.State, c control.Change, add func(string)) {
 	if c.Is != nil && (len(c.Is.OwnerReferences) > 0 || c.Is.DeletionTimestamp != nil) {
 		add(c.Key)
 	}
 	if c.Was != nil && (c.Is == nil || c.Is.UID != c.Was.UID) {
 		addOwned(s, c.Was.UID, add)
+		if len(s.Owned(c.Was.UID)) > 0 {
+			g.gone[c.Was.UID] = true
+		}
 	}
 	if c.Is != nil && inForeground(c.Is) && (c.Was == nil || !inForeground(c.Was)) {
 		addOwned(s, c.Is.UID, add)
@@ -39,6 +46,9 @@ func learn(s *control.State, c control.Change, add func(string)) {
 		for _, ref := range m.OwnerReferences {
 			if key := s.Find(ref.UID); key != "" && s.Meta(key).DeletionTimestamp != nil {
 				add(key)
+			}
+			if g.gone[ref.UID] && len(s.Owned(ref.UID)) == 0 {
+				delete(g.gone, ref.UID)
 			}
 		}
 	}
@@ -57,12 +67,12 @@ func inForeground(m *control.Meta) bool {
 	return m.DeletionTimestamp != nil && has(m, metav1.FinalizerDeleteDependents)
 }
 
-func collect(_ time.Time, s *control.State, key string) (r control.Result) {
+func (g *collector) collect(_ time.Time, s *control.State, key string) (r control.Result) {
 	o, m := s.Get(key), s.Meta(key)
 	switch {
 	case m == nil:
 	case m.DeletionTimestamp == nil:
-		r.Requests = judge(s, o, m)
+		r.Requests = g.judge(s, o, m)
 	case has(m, metav1.FinalizerOrphanDependents):
 		r.Requests = orphan(s, o, m)
 	case inForeground(m):
@@ -72,11 +82,11 @@ func collect(_ time.Time, s *control.State, key string) (r control.Result) {
 }
 
 // judge deletes an object all of whose owners are gone. If only some are gone, it removes the references to them.
-func judge(s *control.State, o *core.Object, m *control.Meta) []core.Request {
+func (g *collector) judge(s *control.State, o *core.Object, m *control.Meta) []core.Request {
 	var solid, rest []metav1.OwnerReference
 	waiting := false
 	for _, ref := range m.OwnerReferences {
-		switch stateOf(s, ref, m) {
+		switch g.stateOf(s, ref, m) {
 		case unknown:
 			return nil // its kind may be defined later
 		case there:

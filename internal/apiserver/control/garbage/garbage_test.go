@@ -82,3 +82,35 @@ func TestAnotherOneOfTheName(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What an owner held goes when the definition of its kind goes with it. An owner of a kind that never was is not known to
+// be gone.
+func TestOwnerGoesWithItsKind(t *testing.T) {
+	toy := func(name string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Toy"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}}
+	}
+	ref := func(owners ...string) (refs []metav1.OwnerReference) {
+		for _, name := range owners {
+			refs = append(refs, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Toy", Name: name, UID: types.UID(name)})
+		}
+		return refs
+	}
+	w := controltest.New(t, New)
+	w.Put("/example.com/toys/ns/a", toy("a"))
+	w.Put("/example.com/toys/ns/b", toy("b"))
+	for name, owners := range map[string][]string{"of-both": {"a", "b"}, "of-one": {"a"}, "of-none": {"never"}} {
+		o := object(name, nil)
+		o.OwnerReferences = ref(owners...)
+		w.Put(keys+name, o)
+	}
+	if got := w.Step(); got != nil { // toys are not defined here
+		t.Errorf("%q", got)
+	}
+	w.Delete("/example.com/toys/ns/a")
+	w.Delete("/example.com/toys/ns/b")
+	got := w.Step()
+	slices.Sort(got)
+	if want := []string{"DELETE /api/v1/namespaces/ns/configmaps/of-both Background", "DELETE /api/v1/namespaces/ns/configmaps/of-one Background"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -17,15 +17,18 @@ type state int
 
 const (
 	absent  state = iota // the kind exists, and the owner does not
-	unknown              // there is no such kind, or a cluster-wide object names a namespaced owner
+	unknown              // there is no such kind, and the owner was not seen; or a cluster-wide object names a namespaced one
 	there
 	leaving // it waits for its dependents to go
 )
 
 // stateOf returns the state of the owner that a reference names. An object with the uid of the reference but another
 // name, kind or namespace is not the owner.
-func stateOf(s *control.State, ref metav1.OwnerReference, dependent *control.Meta) state {
+func (g *collector) stateOf(s *control.State, ref metav1.OwnerReference, dependent *control.Meta) state {
 	namespaced, ok := scopeOf(s, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	if !ok && g.gone[ref.UID] {
+		return absent
+	}
 	if !ok || namespaced && dependent.Namespace == "" {
 		return unknown
 	}
