@@ -229,6 +229,19 @@ func TestGarbageOfCustomOwners(t *testing.T) {
 	if got := names(); got != "unknown " {
 		t.Errorf("there are %s", got)
 	}
+	s.Apply(filepath.Join(dir, "toy.yaml"))
+	again := configMap("again", "1")
+	again.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Toy", Name: "a", UID: types.UID(talk.get("/apis/example.com/v1/namespaces/default/toys/a").Metadata.UID)}}
+	create(t, c, again)
+	settle(t, s)
+	if got := names(); got != "again unknown " {
+		t.Errorf("there are %s", got)
+	}
+	talk.send("DELETE", definitions+"/toys.example.com", "")
+	settle(t, s)
+	if got := names(); got != "unknown " {
+		t.Errorf("there are %s after the definition went", got)
+	}
 }
 
 // Pods do what their annotations say, on virtual time: hours take no time.

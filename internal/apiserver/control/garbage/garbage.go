@@ -21,12 +21,12 @@ var user = control.ServiceAccount("generic-garbage-collector")
 
 // New returns the garbage collector.
 func New(control.Options) control.Controller {
-	c := &collector{gone: map[types.UID]bool{}}
+	c := &collector{gone: map[types.UID]*control.Meta{}}
 	return &control.Keyed{Title: "garbage-collector-controller", Map: c.learn, Reconcile: c.collect}
 }
 
 // collector knows which owners were seen to go, until nothing names them any more: their kinds may go with them.
-type collector struct{ gone map[types.UID]bool }
+type collector struct{ gone map[types.UID]*control.Meta }
 
 // learn adds the keys to judge after a change: objects that may be garbage now, and owners that wait for dependents.
 func (g *collector) learn(s *control.State, c control.Change, add func(string)) {
@@ -36,7 +36,7 @@ func (g *collector) learn(s *control.State, c control.Change, add func(string)) 
 	if c.Was != nil && (c.Is == nil || c.Is.UID != c.Was.UID) {
 		addOwned(s, c.Was.UID, add)
 		if len(s.Owned(c.Was.UID)) > 0 {
-			g.gone[c.Was.UID] = true
+			g.gone[c.Was.UID] = c.Was
 		}
 	}
 	if c.Is != nil && inForeground(c.Is) && (c.Was == nil || !inForeground(c.Was)) {
@@ -47,7 +47,7 @@ func (g *collector) learn(s *control.State, c control.Change, add func(string)) 
 			if key := s.Find(ref.UID); key != "" && s.Meta(key).DeletionTimestamp != nil {
 				add(key)
 			}
-			if g.gone[ref.UID] && len(s.Owned(ref.UID)) == 0 {
+			if g.gone[ref.UID] != nil && len(s.Owned(ref.UID)) == 0 {
 				delete(g.gone, ref.UID)
 			}
 		}

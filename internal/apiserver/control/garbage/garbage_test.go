@@ -103,6 +103,10 @@ func TestOwnerGoesWithItsKind(t *testing.T) {
 		o.OwnerReferences = ref(owners...)
 		w.Put(keys+name, o)
 	}
+	other := object("of-another-version", nil)
+	other.OwnerReferences = ref("a")
+	other.OwnerReferences[0].APIVersion = "example.com/v2"
+	w.Put(keys+other.Name, other)
 	if got := w.Step(); got != nil { // toys are not defined here
 		t.Errorf("%q", got)
 	}

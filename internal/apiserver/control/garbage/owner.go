@@ -26,7 +26,7 @@ const (
 // name, kind or namespace is not the owner.
 func (g *collector) stateOf(s *control.State, ref metav1.OwnerReference, dependent *control.Meta) state {
 	namespaced, ok := scopeOf(s, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	if !ok && g.gone[ref.UID] {
+	if was := g.gone[ref.UID]; !ok && was != nil && was.APIVersion == ref.APIVersion && was.Kind == ref.Kind && was.Name == ref.Name && (was.Namespace == "" || was.Namespace == dependent.Namespace) {
 		return absent
 	}
 	if !ok || namespaced && dependent.Namespace == "" {
