@@ -34,8 +34,7 @@ func (g *collector) learn(s *control.State, c control.Change, add func(string)) 
 		add(c.Key)
 	}
 	if c.Was != nil && (c.Is == nil || c.Is.UID != c.Was.UID) {
-		addOwned(s, c.Was.UID, add)
-		if len(s.Owned(c.Was.UID)) > 0 {
+		if addOwned(s, c.Was.UID, add) {
 			g.gone[c.Was.UID] = c.Was
 		}
 	}
@@ -54,10 +53,13 @@ func (g *collector) learn(s *control.State, c control.Change, add func(string)) 
 	}
 }
 
-func addOwned(s *control.State, owner types.UID, add func(string)) {
-	for _, key := range s.Owned(owner) {
+// addOwned adds the dependents of an owner, and reports whether there are any.
+func addOwned(s *control.State, owner types.UID, add func(string)) bool {
+	owned := s.Owned(owner)
+	for _, key := range owned {
 		add(key)
 	}
+	return len(owned) > 0
 }
 
 func has(m *control.Meta, finalizer string) bool { return slices.Contains(m.Finalizers, finalizer) }

@@ -16,7 +16,7 @@ import (
 type state int
 
 const (
-	absent  state = iota // the kind exists, and the owner does not
+	absent  state = iota // there is no such owner; its kind is there, or was
 	unknown              // there is no such kind, and the owner was not seen; or a cluster-wide object names a namespaced one
 	there
 	leaving // it waits for its dependents to go
