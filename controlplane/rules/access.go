@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -151,6 +152,17 @@ func decoded[T any](text json.RawMessage) (*T, error) {
 // userOf returns the user of a request.
 func userOf(req *Request) *user.DefaultInfo {
 	return &user.DefaultInfo{Name: req.User, UID: req.UserUID, Groups: req.Groups, Extra: req.Extra}
+}
+
+// errOtherAccess refuses a request that core has read as another one: nobody has allowed what it is.
+var errOtherAccess = errors.New("the path is not clean")
+
+// accessOf describes the access that a request needs. See [Request.Granted].
+func accessOf(info *request.RequestInfo) string {
+	if !info.IsResourceRequest {
+		return PathAccess(info.Verb, info.Path)
+	}
+	return Access(info.Verb, info.APIGroup, info.Resource, info.Subresource, info.Namespace, info.Name)
 }
 
 // impersonate answers a request that has impersonation headers: by the user that it is made as, or by the error of

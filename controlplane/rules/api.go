@@ -149,7 +149,7 @@ func (a *api) install(g group, v groupVersion, admit admissionChain, converter *
 
 // answer answers one request.
 func (a *api) answer(req *Request) *Answer {
-	if req.Method == methodProtocol {
+	if req.Protocol {
 		return &Answer{Code: http.StatusOK, Body: []byte(Protocol())}
 	}
 	deepen()
@@ -223,7 +223,7 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	if err := a.dispatch(w, r, c, userOf(c.req), recorder); err != nil {
 		return err
 	}
-	if c.restores() {
+	if c.req.Restore {
 		return nil
 	}
 	if err := a.define(c); err != nil {
@@ -240,6 +240,11 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, who user
 	info, err := a.infos.NewRequestInfo(r)
 	if err != nil {
 		return err
+	}
+	if granted := c.req.Granted; granted != "" && granted != accessOf(info) {
+		err := apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, errOtherAccess)
+		responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+		return nil
 	}
 	if info.Resource == "services" {
 		defer a.services.acquire(c)()

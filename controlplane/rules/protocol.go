@@ -33,6 +33,16 @@ type Request struct {
 	Impersonate map[string][]string
 	// Bootstrap asks for the writes of the roles and bindings of a new cluster, in place of a request.
 	Bootstrap bool
+	// Protocol asks for the name of the program's protocol, in place of a request. See [Protocol].
+	Protocol bool
+	// Restore reads an object of a saved state, in place of a request. The URL is that of the object, and the body the
+	// object as it was stored. The one write of the answer has its labels, fields, and shown form. The object is
+	// decoded, but neither validated nor admitted. With fieldValidation=Strict in the URL, fields that a built-in kind
+	// does not have are an error. A custom resource may have some: its definition can have changed since.
+	Restore bool
+	// Granted describes what the user of the request was allowed to do, by [Access]. "" means that nobody had to
+	// allow it. A request that the real handlers read as another one is refused.
+	Granted string
 	// RBAC is whether users may do only what their roles allow.
 	RBAC bool
 	// Seed is the text from which the key that signs tokens is derived.
@@ -59,6 +69,14 @@ type Request struct {
 	// Controllers says that controllers run beside the server. Admission then expects what they create.
 	Controllers bool
 }
+
+// Access describes the access to a resource, for [Request.Granted].
+func Access(verb, group, resource, subresource, namespace, name string) string {
+	return fmt.Sprintf("%q %q %q %q %q %q", verb, group, resource, subresource, namespace, name)
+}
+
+// PathAccess describes the access to a path that names no resource.
+func PathAccess(verb, path string) string { return fmt.Sprintf("%q %q", verb, path) }
 
 // Bookmark is a watch event with a version and no object. The version is that of the request.
 type Bookmark struct {

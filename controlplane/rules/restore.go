@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -13,20 +14,23 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// restore is the method of a request that reads an object of a saved state. Its URL is that of the object, and its
-// body the object as it was stored. The one write of the answer has its labels, fields, and shown form. The object is
-// decoded, but neither validated nor admitted. With fieldValidation=Strict in the URL, fields that a built-in kind does
-// not have are an error. A custom resource may have some: its definition can have changed since.
-const restore = "RESTORE"
-
-func (c *call) restores() bool { return c.req.Method == restore }
-
-// httpRequest returns the request for the real handler. For restore it is a GET: [callStorage.Get] does the rest.
+// httpRequest returns the request for the real handler. Its URL is read as a server reads that of a request line: two
+// slashes begin no host. For an object to restore it is a GET: [callStorage.Get] does the rest.
 func httpRequest(c *call) (*http.Request, error) {
-	if c.restores() {
-		return http.NewRequest(http.MethodGet, c.req.URL, nil)
+	method, body := c.req.Method, c.req.Body
+	if c.req.Restore {
+		method, body = http.MethodGet, nil
 	}
-	return http.NewRequest(c.req.Method, c.req.URL, bytes.NewReader(c.req.Body))
+	at, err := url.ParseRequestURI(c.req.URL)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequest(method, "/", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.URL = at
+	return r, nil
 }
 
 var errNoVersion = errors.New("it has no resourceVersion: it was never stored")

@@ -155,7 +155,7 @@ func (s *callStorage) Create(ctx context.Context, key string, obj, out runtime.O
 }
 
 func (s *callStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	if c := callFrom(ctx); c.restores() {
+	if c := callFrom(ctx); c.req.Restore {
 		return s.restore(c, key, out)
 	}
 	if b := callFrom(ctx).req.Bookmark; b != nil {

@@ -225,6 +225,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.TLS {
 		return s, s.serveTLS(listener, o.Seed)
 	}
+	if !o.InMemory {
+		s.http.Handler = web.NoBrowsers(s.web)
+	}
 	go s.http.Serve(listener) // Close waits for its end
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,47 +32,49 @@ type attributes struct {
 	path string // of a request that is about no resource
 }
 
+// String describes the access as rules do. See [rules.Request.Granted].
+func (a attributes) String() string {
+	if a.resource == "" {
+		return rules.PathAccess(a.verb, a.path)
+	}
+	return rules.Access(a.verb, a.group, a.resource, a.subresource, a.namespace, a.name)
+}
+
 // attributes returns the attributes of a request, derived from its path as the real server does.
 func (r Request) attributes() attributes {
-	a := attributes{verb: strings.ToLower(r.Method), target: parsePath(r.URL)}
-	path, query, _ := strings.Cut(r.URL, "?")
+	a := attributes{target: parsePath(r.URL)}
 	if a.resource == "" {
-		a.target = target{}
-		if a.path = path; strings.Contains(path, "%") {
-			if decoded, err := url.PathUnescape(path); err == nil {
-				a.path = decoded
-			}
-		}
-		return a
+		return attributes{verb: strings.ToLower(r.Method), path: unescaped(r.URL)}
 	}
 	if a.resource == "namespaces" && a.namespace == "" {
 		a.namespace = a.name
 	}
+	a.verb = verbs[r.Method]
 	switch {
-	case r.Method == http.MethodPost:
-		a.verb = "create"
-	case r.Method == http.MethodOptions:
-		a.verb = ""
-	case r.Method == http.MethodPut:
-		a.verb = "update"
-	case r.Method == http.MethodDelete && a.name == "":
+	case a.special != "":
+		a.verb = a.special
+	case a.verb == "delete" && a.name == "":
 		a.verb = "deletecollection"
-	case isRead(r.Method) && a.name != "":
-		a.verb = "get"
-	case isRead(r.Method):
+	case a.verb == "get" && a.name == "":
 		a.verb = "list"
-		params, err := url.ParseQuery(query)
-		if err != nil {
-			return a
-		}
+		_, query, _ := strings.Cut(r.URL, "?")
+		params, _ := url.ParseQuery(query) // what can be read counts
 		if w := params.Get("watch"); w != "" && w != "0" && !strings.EqualFold(w, "false") {
 			a.verb = "watch"
 		}
 		if selector, err := fields.ParseSelector(params.Get("fieldSelector")); err == nil {
-			a.name, _ = selector.RequiresExactMatch("metadata.name")
+			if name, ok := selector.RequiresExactMatch("metadata.name"); ok && len(path.IsValidPathSegmentName(name)) == 0 {
+				a.name = name
+			}
 		}
 	}
 	return a
+}
+
+// verbs has the verbs of methods. Other methods have none, and only a role for all verbs allows them.
+var verbs = map[string]string{
+	http.MethodPost: "create", http.MethodGet: "get", http.MethodHead: "get", http.MethodPut: "update",
+	http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
 // anyName is a name that no object has. A user who may do something to it may do so to all names.
@@ -84,10 +87,13 @@ type decision struct {
 	as      *rules.User
 }
 
+// guards reports whether a request needs roles that allow it.
+func (v View) guards(req Request) bool { return v.rbac && !slices.Contains(req.Groups, masters) }
+
 // Authorize returns nil if the user of a request may make it, else the answer that refuses it. Without RBAC everybody
 // may.
 func (v View) Authorize(now time.Time, req Request) *Answer {
-	if !v.rbac || slices.Contains(req.Groups, masters) {
+	if !v.guards(req) {
 		return nil
 	}
 	a := req.attributes()

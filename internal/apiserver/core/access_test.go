@@ -38,6 +38,16 @@ func TestAttributes(t *testing.T) {
 		{"PUT", ns + "/finalize", "update /namespaces/a/finalize in a"},
 		{"GET", "/api/v1/namespaces", "list /namespaces// in "},
 		{"GET", "/api/v1/nodes/n", "get /nodes/n/ in "},
+		{"GET", "/api/v1/watch/pods", "watch /pods// in "},
+		{"GET", "/api/v1/watch/namespaces/a/pods/x", "watch /pods/x/ in a"},
+		{"POST", "/api/v1/proxy/namespaces/a/pods/x/y", "proxy /pods/x/ in a"},
+		{"GET", "/api/v1/watch", `get path "/api/v1/watch"`},
+		{"get", ns + "/pods", " /pods// in a"},
+		{"RESTORE", ns + "/pods/x", " /pods/x/ in a"},
+		{"GET", ns + "/status/x", "get /namespaces/a/status in a"},
+		{"GET", "//x" + ns + "/pods", `get path "//x/api/v1/namespaces/a/pods"`},
+		{"GET", ns + "/pods?watch=1&x=%zz", "watch /pods// in a"},
+		{"GET", ns + "/pods?fieldSelector=metadata.name%3Dx%2Fy", "list /pods// in a"},
 	} {
 		a := Request{Method: c.method, URL: c.url}.attributes()
 		got := fmt.Sprintf("%s %s/%s/%s/%s in %s", a.verb, a.group, a.resource, a.name, a.subresource, a.namespace)

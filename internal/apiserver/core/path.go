@@ -8,16 +8,14 @@ import (
 // target has the parts of a path that names a resource. It is the zero value for other paths.
 type target struct {
 	group, version, resource, namespace, name, subresource string
+	// special is the verb that some paths begin with, in an old form: "watch" or "proxy".
+	special string
 }
 
-// parsePath reads a path such as /apis/apps/v1/namespaces/a/deployments/b/status.
+// parsePath reads a path such as /apis/apps/v1/namespaces/a/deployments/b/status as the real server does. It is the
+// only reader of paths here; rules refuse what they read differently. See [rules.Request.Granted].
 func parsePath(path string) target {
-	path, _, _ = strings.Cut(path, "?")
-	if strings.Contains(path, "%") {
-		if decoded, err := url.PathUnescape(path); err == nil {
-			path = decoded
-		}
-	}
+	path = unescaped(path)
 	parts := make([]string, 0, 8) // of an object's status
 	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		parts = append(parts, part)
@@ -31,11 +29,14 @@ func parsePath(path string) target {
 	default:
 		return target{}
 	}
-	if parts[0] == "watch" && len(parts) > 1 { // an old form of watches
-		parts = parts[1:]
+	if parts[0] == "watch" || parts[0] == "proxy" {
+		if len(parts) == 1 {
+			return target{}
+		}
+		t.special, parts = parts[0], parts[1:]
 	}
 	// The namespace itself is a resource: /namespaces/a, /namespaces/a/status and /namespaces/a/finalize.
-	if parts[0] == "namespaces" && len(parts) > 2 && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize")) {
+	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
 		t.namespace, parts = parts[1], parts[2:]
 	}
 	for i, field := range []*string{&t.resource, &t.name, &t.subresource} {
@@ -43,7 +44,21 @@ func parsePath(path string) target {
 			*field = parts[i]
 		}
 	}
+	if t.special == "proxy" {
+		t.subresource = ""
+	}
 	return t
+}
+
+// unescaped returns the path of a URL without its query.
+func unescaped(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	if strings.Contains(path, "%") {
+		if decoded, err := url.PathUnescape(path); err == nil {
+			return decoded
+		}
+	}
+	return path
 }
 
 // collection returns the prefix of the keys of the target's collection, with its slash.

@@ -17,6 +17,9 @@ func (v View) call(now time.Time, req Request, t target) *rules.Request {
 		Method: req.Method, URL: v.gates.open(req.URL), ContentType: req.ContentType, Accept: req.Accept, UserAgent: req.UserAgent, User: req.User, Groups: req.Groups,
 		UserUID: req.UserUID, Extra: req.Extra, RBAC: v.rbac, Body: req.Body, Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{},
 	}
+	if v.guards(req) {
+		call.Granted = req.attributes().String()
+	}
 	req.Pending.resume(call)
 	if t.name != "" {
 		v.with(call, t.key())

@@ -39,7 +39,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 	if query != "" {
 		values, err = url.ParseQuery(query)
 	}
-	if err == nil && t.name != "" {
+	if err == nil && t.name != "" && t.special == "" {
 		if text := values.Get("resourceVersion"); text != "" {
 			if asked, err := strconv.ParseUint(text, 10, 64); err == nil && asked > v.version {
 				return tooLarge(asked, v.version).answer(req)

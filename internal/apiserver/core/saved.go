@@ -48,15 +48,12 @@ func (s *Snapshot) Objects() iter.Seq[*Object] {
 	}
 }
 
-// restore is the method of a question to rules that reads a saved object. It is part of the protocol.
-const restore = "RESTORE"
-
 // Recall returns an object from its saved text. path is the path of the object, in any served version; with
 // ?fieldValidation=Strict, fields that a built-in kind does not have are an error. For a custom resource the view must
 // have the definition. exact says that the text is the stored one, byte for byte; any other
 // text is converted to the form of the storage. The error says what is wrong with the object.
 func (v View) Recall(now time.Time, path string, text []byte, exact bool) (*Object, error) {
-	call := &rules.Request{Method: restore, URL: path, Accept: contentJSON, User: "restore", Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{}, Body: text}
+	call := &rules.Request{Restore: true, URL: path, Accept: contentJSON, User: "restore", Now: now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{}, Body: text}
 	d := v.defined(parsePath(path))
 	if d != nil {
 		call.Objects[d.Key] = d.JSON

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -163,15 +162,3 @@ func (o *Object) severalVersions() bool {
 }
 
 func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
-
-// withVersion returns the text of an object with another resourceVersion.
-func withVersion(text []byte, version uint64) []byte {
-	const field = `"resourceVersion":"`
-	at := bytes.Index(text, []byte(field))
-	if at < 0 {
-		return text
-	}
-	at += len(field)
-	end := at + bytes.IndexByte(text[at:], '"')
-	return slices.Concat(text[:at], fmt.Appendf(nil, "%d", version), text[end:])
-}

@@ -37,7 +37,7 @@ func (c *Client) Check() error {
 func speaks(p *conn, end func()) error {
 	late := time.AfterFunc(checkBound, end)
 	defer late.Stop()
-	switch answer, err := p.do(&Request{Method: methodProtocol}); {
+	switch answer, err := p.do(&Request{Protocol: true}); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	case string(answer.Body) != Protocol():

@@ -65,7 +65,7 @@ func answer(req *rules.Request) *rules.Answer {
 		}
 		fmt.Fprintln(os.Stderr, "the rules are on fire")
 		os.Exit(3)
-	case req.Method == "PROTOCOL":
+	case req.Protocol:
 		body = rules.Protocol()
 		if _, err := os.Stat(beside("old")); err == nil {
 			body = "flyball-rules old"

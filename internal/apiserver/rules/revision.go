@@ -7,13 +7,8 @@ import (
 	"reflect"
 )
 
-// abilities names the methods beside those of clients, and the flags. It is part of the protocol's name: change both
-// together.
-const abilities = "restore listen"
-
-// methodProtocol is the method of a request for the name of the program's protocol. The body of the answer is
-// [Protocol]().
-const methodProtocol = "PROTOCOL"
+// abilities names the flags of the program. It is part of the protocol's name: change both together.
+const abilities = "listen"
 
 // Protocol names the protocol of this source: a hash of the messages, with the names and kinds of their fields, and
 // of the abilities.
