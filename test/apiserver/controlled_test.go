@@ -328,4 +328,10 @@ var controlledCases = []controlledCase{
 		s.await("/api/v1/namespaces/NS", "SomeFinalizersRemain")
 		s.awaitCount("~/configmaps", `"creationTimestamp"`, 1)
 	}, []string{"/api/v1/namespaces?fieldSelector=metadata.name=run-namespace", "~/configmaps", "~/pods", deployments}},
+	{"namespace that stays", func(s *session) {
+		s.send("POST", s.path("~/configmaps"), `{"metadata":{"name":"held"}}`)
+		s.policy("Validating", "kept", onMaps+`,"validations":[{"expression":"request.operation != 'DELETE' || oldObject.metadata.name != 'held'","message":"it is kept"}]`, denies)
+		s.send("DELETE", s.path("/api/v1/namespaces/NS"), "")
+		s.await("/api/v1/namespaces/NS", "it is kept")
+	}, []string{"/api/v1/namespaces?fieldSelector=metadata.name=run-namespace-that-stays"}}, // the real one may keep other maps, too
 }

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/pki"
@@ -13,7 +14,8 @@ func startControllers(handler *web.Server, chosen []control.Known, o Options) er
 	if len(chosen) == 0 {
 		return nil
 	}
-	var options control.Options
+	progress := o.progress()
+	options := control.Options{Report: func(line string) { fmt.Fprintln(progress, "apiserver: "+line) }}
 	if o.TLS {
 		authority, err := pki.Of(o.Seed)
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 type Options struct {
 	// CA has the certificate that clients of the server trust, as PEM; "" if it speaks plain HTTP.
 	CA string
+	// Report takes a line for people about a controller that has panicked. nil means no output.
+	Report func(line string)
 }
 
 // Known is a controller that can be chosen by its name or by its short name.

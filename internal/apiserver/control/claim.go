@@ -1,6 +1,8 @@
 package control
 
 import (
+	"errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -102,4 +104,16 @@ func Selector(l *metav1.LabelSelector) labels.Selector {
 		return nil
 	}
 	return s
+}
+
+// ErrSelector is the error for an owner that would create Pods without end. No server stores it.
+var ErrSelector = errors.New("its selector is missing, is empty, or does not match the labels of its template")
+
+// Selecting returns the selector of an owner whose template has these labels.
+func Selecting(l *metav1.LabelSelector, template map[string]string) (labels.Selector, error) {
+	s := Selector(l)
+	if s == nil || !s.Matches(labels.Set(template)) {
+		return nil, ErrSelector
+	}
+	return s, nil
 }

@@ -54,6 +54,7 @@ type Set struct {
 	failed      map[failedKey]bool // in this round
 	recorder    Recorder           // one of the controllers; nil if there is none
 	notices     []notice           // of this round
+	told        map[string]bool    // the lines about troubles that were reported
 }
 
 // failedKey is a key of one controller.
@@ -104,7 +105,11 @@ func (s *Set) Step(now time.Time, v core.View) (requests []Request, due time.Tim
 	s.seen = v.Version()
 	changes := s.state.learn(v, log)
 	for i, c := range s.controllers {
-		made, at := c.Step(now, s.state, changes)
+		made, at, ok := s.guarded(now, c, changes)
+		if !ok { // nobody knows what it has seen
+			s.seen, s.state = 0, nil
+			return requests, now.Add(afterPanic)
+		}
 		requests = append(requests, s.split(now, i, made)...)
 		if !at.IsZero() && (due.IsZero() || at.Before(due)) {
 			due = at

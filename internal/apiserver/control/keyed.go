@@ -25,6 +25,7 @@ type Keyed struct {
 	queue    queue
 	attempts map[string]int // how often requests of a key have failed in a row
 	failures []failure
+	troubles []trouble // of the last step
 }
 
 // Result is the result of a reconcile.
@@ -34,6 +35,8 @@ type Result struct {
 	Events []Event
 	// At is when to reconcile the key again; zero if nobody needs to.
 	At time.Time
+	// Err says why the object cannot be reconciled, for people. Nothing else comes of it before the object changes.
+	Err error
 }
 
 // failure is a failed request.
@@ -54,7 +57,7 @@ func (k *Keyed) Name() string { return k.Title }
 // Step reconciles all keys that changes have added, and those whose time has come.
 func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Request, due time.Time) {
 	for _, c := range changes {
-		k.Map(s, c, k.queue.add)
+		k.mapped(s, c)
 	}
 	for _, f := range k.failures {
 		for _, r := range k.Failed(now, s, f.request.Key, f.request.Request, f.status) {
@@ -63,7 +66,7 @@ func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Requ
 	}
 	k.failures = nil
 	for key := range k.queue.ready(now) {
-		result := k.Reconcile(now, s, key)
+		result := k.reconcile(now, s, key)
 		for _, r := range result.Requests {
 			requests = append(requests, Request{Request: r, Key: key})
 		}
@@ -78,6 +81,37 @@ func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Requ
 		}
 	}
 	return requests, k.queue.due()
+}
+
+// mapped adds the keys to reconcile after a change.
+func (k *Keyed) mapped(s *State, c Change) {
+	defer func() {
+		if p := recover(); p != nil {
+			k.troubles = append(k.troubles, troubleOf(c.Key, p))
+		}
+	}()
+	k.Map(s, c, k.queue.add)
+}
+
+// reconcile returns the result for one key. A panic costs only that key: it is reconciled again after its next change.
+func (k *Keyed) reconcile(now time.Time, s *State, key string) (r Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = Result{}
+			k.troubles = append(k.troubles, troubleOf(key, p))
+		}
+	}()
+	if r = k.Reconcile(now, s, key); r.Err != nil {
+		k.troubles = append(k.troubles, trouble{key, r.Err.Error()})
+	}
+	return r
+}
+
+// troubled returns the troubles of the last step.
+func (k *Keyed) troubled() []trouble {
+	out := k.troubles
+	k.troubles = nil
+	return out
 }
 
 // Answer schedules the retry of a key whose request has failed.

@@ -3,6 +3,7 @@ package namespaces
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,23 @@ func Clear(control.Options) control.Controller {
 			}
 		},
 		Reconcile: clear,
+		Failed:    refused,
 	}
+}
+
+// refused writes the condition of a namespace whose content cannot be deleted.
+func refused(now time.Time, s *control.State, key string, r core.Request, status *metav1.Status) []core.Request {
+	ns := control.Get[corev1.Namespace](s, key)
+	if ns == nil || ns.DeletionTimestamp == nil || r.Method != http.MethodDelete {
+		return nil
+	}
+	rest := contents(s, ns.Name)
+	rest.failure = status.Message
+	next := ns.DeepCopy()
+	if !rest.judge(now, next) {
+		return nil
+	}
+	return []core.Request{clearer.UpdateStatus(control.Namespaces, next)}
 }
 
 func clear(now time.Time, s *control.State, key string) (r control.Result) {
@@ -69,7 +86,8 @@ type content struct {
 	fresh      []string       // paths of collections with objects that are not being deleted yet
 	count      map[string]int // of objects, by resource and group
 	finalizers map[string]int
-	pods       bool // there are Pods, and other objects were not counted
+	pods       bool   // there are Pods, and other objects were not counted
+	failure    string // why a collection could not be deleted; "" if all could
 }
 
 // contents returns the content of a namespace: only its Pods while there are any.
@@ -125,10 +143,14 @@ func (c *content) judge(now time.Time, ns *corev1.Namespace) (changed bool) {
 		{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionFalse, Reason: "ContentRemoved", Message: "All content successfully removed"},
 		{Type: corev1.NamespaceFinalizersRemaining, Status: corev1.ConditionFalse, Reason: "ContentHasNoFinalizers", Message: "All content-preserving finalizers finished"},
 	}
-	if len(c.count) > 0 && !c.pods {
+	if c.failure != "" {
+		conditions[2].Status, conditions[2].Reason, conditions[2].Message = corev1.ConditionTrue, "ContentDeletionFailed", "Failed to delete all resource types, 1 remaining: "+c.failure
+	}
+	counted := !c.pods && c.failure == "" // what cannot be deleted is not counted
+	if len(c.count) > 0 && counted {
 		conditions[3].Status, conditions[3].Reason, conditions[3].Message = corev1.ConditionTrue, "SomeResourcesRemain", "Some resources are remaining: "+list(c.count, "%s has %d resource instances")
 	}
-	if len(c.finalizers) > 0 && !c.pods {
+	if len(c.finalizers) > 0 && counted {
 		conditions[4].Status, conditions[4].Reason, conditions[4].Message = corev1.ConditionTrue, "SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+list(c.finalizers, "%s in %d resource instances")
 	}
 	for _, want := range conditions {

@@ -76,10 +76,14 @@ type rollout struct {
 
 func reconcileDeployment(now time.Time, s *control.State, key string) (r control.Result) {
 	was := control.Get[appsv1.Deployment](s, key)
-	if was == nil || control.Selector(was.Spec.Selector) == nil {
+	if was == nil {
 		return r
 	}
-	owner := control.Owner{Object: was, Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Selector: control.Selector(was.Spec.Selector)}
+	selector, err := control.Selecting(was.Spec.Selector, was.Spec.Template.Labels)
+	if err != nil {
+		return control.Result{Err: err}
+	}
+	owner := control.Owner{Object: was, Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Selector: selector}
 	sets, requests := control.Claim(deploymentUser, control.ReplicaSets, owner, control.Children[appsv1.ReplicaSet](s, control.ReplicaSets, was, owner.Selector))
 	if len(requests) > 0 {
 		return control.Result{Requests: requests} // the changes add the key again

@@ -66,9 +66,9 @@ func (f flavor) reconcile(now time.Time, s *control.State, key string) (r contro
 	if rs == nil {
 		return r
 	}
-	selector := control.Selector(rs.Spec.Selector)
-	if selector == nil {
-		return r
+	selector, err := control.Selecting(rs.Spec.Selector, rs.Spec.Template.Labels)
+	if err != nil {
+		return control.Result{Err: err}
 	}
 	owner := control.Owner{Object: rs, Kind: schema.FromAPIVersionAndKind(f.apiVersion, f.name), Selector: selector}
 	all, requests := control.Claim(f.user, control.Pods, owner, control.Children[corev1.Pod](s, control.Pods, rs, selector))

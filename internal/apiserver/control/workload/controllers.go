@@ -2,6 +2,7 @@ package workload
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -175,6 +176,9 @@ func keyed(title, account string, changes func(*control.State, control.Change, f
 	return &control.Keyed{Title: title, Map: changes, Reconcile: func(now time.Time, s *control.State, key string) control.Result {
 		c := &calls.Calls{User: user}
 		at, err := sync(now, s, key, c)
+		if errors.Is(err, control.ErrSelector) {
+			return control.Result{Err: err}
+		}
 		if err != nil { // the rules program has not answered
 			return control.Result{At: now.Add(retryAfter)}
 		}

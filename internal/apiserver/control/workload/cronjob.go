@@ -216,6 +216,9 @@ func (j *cronJob) since(bounded bool) time.Time {
 			t = start
 		}
 	}
+	if long := j.now.AddDate(-100, 0, 0); t.Before(long) { // a saved object may have no time, and durations end after 292 years
+		t = long
+	}
 	return t
 }
 

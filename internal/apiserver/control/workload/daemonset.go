@@ -11,8 +11,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
@@ -51,8 +51,8 @@ var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 // Sync creates and deletes Pods, and writes the status. It returns when to call it again; the zero time means after a
 // change.
 func (in DaemonSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
-	selector, err := metav1.LabelSelectorAsSelector(in.Set.Spec.Selector)
-	if err != nil || selector.Empty() || in.Set.DeletionTimestamp != nil {
+	selector, err := control.Selecting(in.Set.Spec.Selector, in.Set.Spec.Template.Labels)
+	if err != nil || in.Set.DeletionTimestamp != nil {
 		return time.Time{}, err
 	}
 	d := &daemonSet{

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
@@ -49,7 +50,7 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 // Sync creates, deletes and counts Pods, and writes the status. It returns when to call it again; the zero time means
 // after a change.
 func (in Job) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
-	selector, err := metav1.LabelSelectorAsSelector(in.Job.Spec.Selector)
+	selector, err := control.Selecting(in.Job.Spec.Selector, in.Job.Spec.Template.Labels)
 	if err != nil {
 		return time.Time{}, err
 	}

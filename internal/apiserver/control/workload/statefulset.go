@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
 )
@@ -51,7 +52,7 @@ var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 // Sync creates and deletes Pods, claims and revisions, and writes the status. It returns when to call it again; the
 // zero time means after a change.
 func (in StatefulSet) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
-	selector, err := metav1.LabelSelectorAsSelector(in.Set.Spec.Selector)
+	selector, err := control.Selecting(in.Set.Spec.Selector, in.Set.Spec.Template.Labels)
 	if err != nil {
 		return time.Time{}, err
 	}
