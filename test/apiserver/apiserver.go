@@ -106,7 +106,8 @@ type Options struct {
 	// the parameter shardSelector.
 	FeatureGates map[string]bool
 	// DialWebhook connects to webhooks of admission and conversion. The address is that of the URL, or of an endpoint of
-	// the Service. nil means the network. Inside a bubble of testing/synctest it must return a pipe.
+	// the Service. nil means the network, but for addresses that the server itself has given to Pods: these refuse the
+	// connection. Inside a bubble of testing/synctest it must return a pipe.
 	DialWebhook func(ctx context.Context, network, address string) (net.Conn, error)
 	// Progress gets lines about the build of the rules and about State, and warnings about CRDs. nil means standard error.
 	Progress io.Writer

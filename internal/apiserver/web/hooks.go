@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
@@ -106,9 +109,23 @@ const maxClients = 64
 
 func newHooks(dial func(ctx context.Context, network, address string) (net.Conn, error)) *hooks {
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+		dial = dialHost
 	}
 	return &hooks{dial: dial, clients: map[string]*http.Transport{}}
+}
+
+var hostDialer = net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+
+// errNoContainer is the error for a Service whose endpoints are Pods of this server.
+var errNoContainer = errors.New("connect: connection refused: the Pods behind the Service run no containers here; let Options.DialWebhook connect it to a program, or give it an EndpointSlice with an address of this machine")
+
+// dialHost connects to an address, unless it is that of a Pod of this server: on the network it would be somebody
+// else's.
+func dialHost(ctx context.Context, network, address string) (net.Conn, error) {
+	if host, err := netip.ParseAddrPort(address); err == nil && control.PodNetwork.Contains(host.Addr().Unmap()) {
+		return nil, fmt.Errorf("dial %s %s: %w", network, address, errNoContainer)
+	}
+	return hostDialer.DialContext(ctx, network, address)
 }
 
 // close closes the idle connections. Those of later calls are not kept.

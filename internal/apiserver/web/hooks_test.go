@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -47,5 +48,40 @@ func TestNoConnectionIsKeptAfterClose(t *testing.T) {
 	case <-ended:
 	case <-time.After(10 * time.Second):
 		t.Error("a connection is open")
+	}
+}
+
+// Addresses that the server has given to Pods are never dialed on the network; those of this machine are. A function of
+// the user decides on all of them.
+func TestPodsAreNotDialed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	connect := func(h *hooks, addresses ...string) error {
+		conn, err := h.connect(context.Background(), "tcp", "svc:443", addresses)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	pods := []string{"10.64.0.1:443", "10.127.255.254:8443", "[::ffff:10.100.1.2]:443"}
+	h := newHooks(nil)
+	if err := connect(h, pods...); !errors.Is(err, errNoContainer) {
+		t.Errorf("Pods: %v", err)
+	}
+	for range pods { // whichever is tried first
+		if err := connect(h, append(pods, l.Addr().String())...); err != nil {
+			t.Error(err)
+		}
+	}
+	var dialed []string
+	own := newHooks(func(_ context.Context, _, address string) (net.Conn, error) {
+		dialed = append(dialed, address)
+		return net.Dial("tcp", l.Addr().String())
+	})
+	if err := connect(own, pods[0]); err != nil || len(dialed) != 1 {
+		t.Errorf("%v, %q", err, dialed)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 )
 
 // addresses has the addresses of all Pods. The address of a Pod depends on its uid, and on the addresses in use.
@@ -14,11 +16,8 @@ type addresses struct {
 	taken map[netip.Addr]string
 }
 
-// All addresses are in 10.64.0.0/10.
-const (
-	network = 10<<24 | 64<<16
-	hosts   = 1 << 22
-)
+// hosts is how many addresses [control.PodNetwork] has.
+const hosts = 1 << 22
 
 func newAddresses() *addresses {
 	return &addresses{of: map[string]netip.Addr{}, taken: map[netip.Addr]string{}}
@@ -61,6 +60,8 @@ func (a *addresses) give(key string, p *corev1.Pod, n *corev1.Node) {
 func (a *addresses) free(key, uid string) netip.Addr {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(uid)) // it never fails
+	first := control.PodNetwork.Addr().As4()
+	network := binary.BigEndian.Uint32(first[:])
 	for n := sum.Sum32() % hosts; ; n = (n + 1) % hosts {
 		var b [4]byte
 		binary.BigEndian.PutUint32(b[:], network+n)
