@@ -10,18 +10,22 @@ import (
 // compare returns the path of a difference between want and live, or "". A difference is a field of want
 // with another value in live, or a field that we own and that want does not set. owned is the JSON form
 // of our managedFields; nil if they are unknown.
-func compare(want, live map[string]any, owned map[string]any) string {
+//
+// applied says that want is what our last apply has set. Nobody has changed since what we own, so that other elements
+// of an atomic list are those that the server has added to the apply itself, such as the tolerations of a Pod.
+func compare(want, live map[string]any, owned map[string]any, applied bool) string {
 	ownership := loose
 	if owned != nil {
 		ownership = managed
 	}
-	return differ{ownership, owned}.value("", want, live)
+	return differ{ownership, owned, applied}.value("", want, live)
 }
 
 // differ compares one value and all values below it.
 type differ struct {
 	ownership ownership
 	owned     map[string]any // if the ownership is managed
+	applied   bool           // see compare
 }
 
 // ownership says which of the fields of a value are ours.
@@ -42,7 +46,7 @@ func (d differ) below(element string) (differ, bool) {
 		return d, true
 	}
 	owned, ok := d.owned[element].(map[string]any)
-	return differ{managed, owned}, ok
+	return differ{managed, owned, d.applied}, ok
 }
 
 // leaf reports whether no field below is owned by itself, so that the whole value is ours.
@@ -118,6 +122,9 @@ func (d differ) list(path string, want, live []any) string {
 			return path
 		}
 		return ""
+	case d.leaf() && d.applied && len(live) > len(want):
+		d.ownership = loose
+		return d.within(path, want, live)
 	case d.leaf():
 		d.ownership = atomic
 		fallthrough

@@ -54,7 +54,7 @@ func TestCompareFindsDifferences(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := compare(decode(t, tc.want), decode(t, tc.live), owned); got != tc.field {
+			if got := compare(decode(t, tc.want), decode(t, tc.live), owned, false); got != tc.field {
 				t.Errorf("differs in %q, want %q", got, tc.field)
 			}
 		})
@@ -81,11 +81,11 @@ func FuzzCompare(f *testing.F) {
 		if json.Unmarshal([]byte(object), &m) != nil || json.Unmarshal([]byte(fields), &owned) != nil || m == nil {
 			return
 		}
-		_ = compare(m, m, owned)
+		_ = compare(m, m, owned, true)
 		if strings.Contains(object, "null") {
 			return
 		}
-		if field := compare(m, m, nil); field != "" {
+		if field := compare(m, m, nil, true); field != "" {
 			t.Errorf("%s differs from itself in %q", object, field)
 		}
 	})

@@ -98,7 +98,7 @@ func (e *ensure) difference(live object.Object) (string, error) {
 		if !e.sameHash(live) {
 			return "metadata.annotations." + appliedAnnotation, nil
 		}
-		return compare(e.sets, have, nil), nil
+		return compare(e.sets, have, nil, true), nil
 	}
 	m := e.lastApply(live)
 	switch {
@@ -112,7 +112,7 @@ func (e *ensure) difference(live object.Object) (string, error) {
 		return "", fmt.Errorf("managedFields of the live object: %w", err)
 	}
 	e.withoutHash(owned)
-	return compare(e.sets, have, owned), nil
+	return compare(e.sets, have, owned, e.sameHash(live)), nil
 }
 
 func (e *ensure) sameHash(live object.Object) bool {

@@ -16,6 +16,8 @@
 //	                                  └─ absent ──► ask the server; absent there, too ──►
 //	                                                one server-side apply that creates or fails
 //
+// [Once] is for a child with values that are generated: it is created, and left alone afterwards.
+//
 // # What differs
 //
 // desired sets the wanted fields and nothing else. A field that it does not set belongs to the server's

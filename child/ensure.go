@@ -2,12 +2,15 @@ package child
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,8 +40,14 @@ type options struct {
 	fieldOwner string
 	force      bool
 	adopt      bool
-	takeOver   []string
-	onKept     func(Kept)
+
+	whileDeleted bool
+	recreate     bool
+	once         bool
+	dryRun       bool
+
+	takeOver []string
+	onKept   func(Kept)
 }
 
 // Force takes over fields that others own with other values. Without it Ensure returns a
@@ -48,8 +57,19 @@ func Force() Option { return func(o *options) { o.force = true } }
 // Adopt takes over an object without a controller. Without it Ensure returns a *TakenError.
 func Adopt() Option { return func(o *options) { o.adopt = true } }
 
-// FieldOwner sets the field manager of the applies. The default is the kind and group of the owner, as
-// in "guestbook.webapp.example.com". Two controllers that set different fields of one child need
+// WhileDeleted lets Ensure create and change the child of an owner that is being deleted, such as the Job of a last
+// backup. Without it Ensure returns [ErrOwnerDeleted]. The owner needs a finalizer until the child has done its work:
+// the garbage collector deletes the child after the owner.
+func WhileDeleted() Option { return func(o *options) { o.whileDeleted = true } }
+
+// Recreate lets Ensure delete a child that the server does not let it change. It asks the server first, by a dry run,
+// whether it would create the child as desired. So it is for immutable fields, such as the template of a Job. Ensure then
+// returns [ErrDeleted]. The deletion of the child causes another reconcile, which creates the new one. What the child
+// has is lost, such as the data of a volume claim. The children of the child are deleted in the background.
+func Recreate() Option { return func(o *options) { o.recreate = true } }
+
+// FieldOwner sets the field manager of the applies, which has at most 128 bytes. The default is the kind and group of
+// the owner, as in "guestbook.webapp.example.com"; if that is too long, its end is a hash. Two controllers that set different fields of one child need
 // different names. After a change of the name, the old name keeps the fields that it has applied.
 func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = name } }
 
@@ -119,10 +139,13 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 		return nil, fmt.Errorf("desired: %w", err)
 	}
 	if e.o.fieldOwner == "" {
-		e.o.fieldOwner = strings.TrimSuffix(strings.ToLower(e.parent.Kind)+"."+e.parent.Group, ".")
+		e.o.fieldOwner = fieldOwner(e.parent)
+	}
+	if problem := checkFieldOwner(e.o.fieldOwner); problem != "" {
+		return nil, &InvalidError{Field: "FieldOwner", Problem: problem}
 	}
 	switch {
-	case owner.GetDeletionTimestamp() != nil:
+	case owner.GetDeletionTimestamp() != nil && !e.o.whileDeleted:
 		return nil, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), ErrOwnerDeleted)
 	case desired.GetName() == "":
 		return nil, &InvalidError{Field: "desired.metadata.name", Problem: "is empty: a child is found by its name"}
@@ -159,6 +182,32 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 	return e, nil
 }
 
+// maxFieldOwner is the API's limit of the name of a field manager, in bytes.
+const maxFieldOwner = 128
+
+// fieldOwner returns the default field manager for children of a kind: its name and group. A name that is too long
+// ends with a hash of the whole.
+func fieldOwner(parent schema.GroupVersionKind) string {
+	name := strings.TrimSuffix(strings.ToLower(parent.Kind)+"."+parent.Group, ".")
+	if len(name) <= maxFieldOwner {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	end := "-" + hex.EncodeToString(sum[:8])
+	return name[:maxFieldOwner-len(end)] + end
+}
+
+// checkFieldOwner returns why the API would refuse the name of a field manager, or "".
+func checkFieldOwner(name string) string {
+	if len(name) > maxFieldOwner {
+		return fmt.Sprintf("has %d bytes, and the API takes %d", len(name), maxFieldOwner)
+	}
+	if i := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		return fmt.Sprintf("has a character that cannot be printed, at byte %d", i)
+	}
+	return ""
+}
+
 // apply sends e.want as a map: a Go value would have more fields than were set. With ifAbsent it creates
 // the child or changes nothing.
 func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error) {
@@ -168,7 +217,7 @@ func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error
 	}
 	body := &unstructured.Unstructured{Object: fields}
 	body.SetGroupVersionKind(e.gvk)
-	got, err := e.c.Write(ctx, client.Op{Verb: "apply", Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent})
+	got, err := e.c.Write(ctx, client.Op{Verb: "apply", Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent, DryRun: e.o.dryRun})
 	if conflict, ok := errors.AsType[*client.ConflictError](err); ok && len(conflict.Fields) > 0 {
 		return nil, fmt.Errorf("others own fields that it sets otherwise, and would have to be forced: %w", err)
 	}

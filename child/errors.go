@@ -9,7 +9,7 @@ import (
 
 var (
 	// ErrOwnerDeleted is the error if the owner is being deleted. A new child could outlive the
-	// clean-up of the owner, or block it.
+	// clean-up of the owner, or block it. [WhileDeleted] allows it.
 	ErrOwnerDeleted = errors.New("the owner is being deleted")
 	// ErrDeleted is the error if the child is being deleted and waits for its finalizers. Ensure
 	// creates it again after it is gone.
@@ -51,9 +51,10 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("%s is controlled by %s %s, with uid %s", e.Child, e.By.Kind, e.By.Name, e.By.UID)
 }
 
-// IsTaken reports whether err is a [TakenError] for which a retry does not help: a reconciler reports it
-// in the status and waits for a change. IsTaken is false for a child of an earlier owner of the same name,
-// because the garbage collector deletes that.
+// IsTaken reports whether err is a [TakenError] for which a retry at once does not help: a reconciler reports it in the
+// status, and returns a Result with RequeueAfter. No event comes when the other object goes, because its controller
+// reference names no owner of ours. IsTaken is false for a child of an earlier owner of the same name, because the
+// garbage collector deletes that.
 func IsTaken(err error) bool {
 	taken, ok := errors.AsType[*TakenError](err)
 	return ok && !taken.Earlier

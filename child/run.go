@@ -69,11 +69,15 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 	if live.GetDeletionTimestamp() != nil {
 		return nil, Unchanged, ErrDeleted
 	}
+	if e.o.once {
+		return live, Unchanged, nil
+	}
 	field, err := e.difference(live)
 	if err != nil {
 		return nil, Unchanged, err
 	}
 	if field == "" && !e.mustTakeOver(live) {
+		repeated.forget(live.GetUID())
 		return live, Unchanged, nil
 	}
 	before, moved := e.withManagedFields(ctx, live), false
@@ -85,11 +89,18 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 	reconcile.Logger(ctx).Debug("child differs", "child", e.name, "field", field)
 	e.want.SetUID(live.GetUID())
 	got, err := e.apply(ctx, false)
-	if err == nil {
-		e.reportKept(ctx, before, got)
+	if invalid, ok := errors.AsType[*client.InvalidError](err); ok && e.o.recreate && !errors.Is(err, ErrReplaced) {
+		return nil, Unchanged, e.recreate(ctx, live, invalid, err)
 	}
-	if err == nil && !moved && got.GetResourceVersion() == live.GetResourceVersion() {
+	if err != nil {
+		return nil, Unchanged, err
+	}
+	e.reportKept(ctx, before, got)
+	if !moved && got.GetResourceVersion() == live.GetResourceVersion() {
 		return got, Unchanged, nil
 	}
-	return got, Updated, err
+	if n := repeated.note(live.GetUID(), field); n == warnRepeated {
+		reconcile.Logger(ctx).Warn("child differs in the same field at every call: a value that is generated is for child.Once", "child", e.name, "field", field, "times", n)
+	}
+	return got, Updated, nil
 }

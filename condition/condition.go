@@ -22,6 +22,9 @@ const (
 	ReasonOutdated = "Outdated"
 )
 
+// ReasonUnspecified is the reason of a condition that was set without one. The API takes no empty reason.
+const ReasonUnspecified = "Unspecified"
+
 // Find returns the condition of a type, and whether there is one.
 func Find(conditions []metav1.Condition, conditionType string) (metav1.Condition, bool) {
 	if i := index(conditions, conditionType); i >= 0 {

@@ -2,6 +2,7 @@ package condition_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
@@ -109,6 +111,7 @@ func (w *writer) Write(_ context.Context, op client.Op) (object.Object, error) {
 	return op.Object.DeepCopyObject().(object.Object), nil
 }
 
+// A condition that the API would reject is named and left out. The rest of the status is sent.
 func TestInvalidConditionsAreNotSent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set   metav1.Condition
@@ -118,10 +121,8 @@ func TestInvalidConditionsAreNotSent(t *testing.T) {
 		"bad type":    {cond("not ready", metav1.ConditionTrue, "R", ""), "type"},
 		"no status":   {cond("A", "", "R", ""), "status"},
 		"bad status":  {cond("A", "Maybe", "R", ""), "status"},
-		"no reason":   {cond("A", metav1.ConditionTrue, "", ""), "reason"},
 		"bad reason":  {cond("A", metav1.ConditionTrue, "it broke", ""), "reason"},
 		"long reason": {cond("A", metav1.ConditionTrue, strings.Repeat("R", 1025), ""), "reason"},
-		"long text":   {cond("A", metav1.ConditionTrue, "R", strings.Repeat("m", 32*1024+1)), "message"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, w := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: "1"}}, &writer{}
@@ -132,11 +133,60 @@ func TestInvalidConditionsAreNotSent(t *testing.T) {
 			if e, ok := errors.AsType[*condition.InvalidError](err); !ok || len(e.Fields) == 0 || e.Fields[0].Field != tc.field {
 				t.Errorf("got %v, want the field %s", err, tc.field)
 			}
-			if len(w.sent) > 0 {
-				t.Errorf("sent %v", w.sent)
+			if got := sentConditions(t, w); len(got) != 1 || got[0].Type != "Fine" {
+				t.Errorf("sent %v, want Fine alone", got)
+			}
+			if err := st.Patch(t.Context(), w); err != nil {
+				t.Errorf("again: %v", err)
 			}
 		})
 	}
+}
+
+// sentConditions returns the conditions of the one patch that was sent.
+func sentConditions(t testing.TB, w *writer) []metav1.Condition {
+	t.Helper()
+	if len(w.sent) != 1 {
+		t.Fatalf("%d requests", len(w.sent))
+	}
+	var patch struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(w.sent[0].Patch.Bytes(), &patch); err != nil {
+		t.Fatal(err)
+	}
+	return patch.Status.Conditions
+}
+
+// Whatever a reconciler has to say, such as the error of a program: the condition is one that the API takes.
+func TestAnyMessageIsSent(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		unit := rapid.SampledFrom([]string{"m", "é", "😀", "\x00", "\xff", "\n", "%d"}).Draw(rt, "unit")
+		n := rapid.SampledFrom([]int{0, 1, 1000, 32*1024 - 1, 32 * 1024, 32*1024 + 1, 100_000}).Draw(rt, "bytes")
+		message := rapid.SampledFrom([]string{"", "a", "ab", "abc"}).Draw(rt, "before") + strings.Repeat(unit, n/len(unit)+1)[:n]
+		reason := rapid.SampledFrom([]string{"", "R", "Said"}).Draw(rt, "reason")
+		s, w := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: "1"}}, &writer{}
+		st := condition.Begin(s, &s.Status.Conditions)
+		st.Set(metav1.Condition{Type: "A", Status: metav1.ConditionFalse, Reason: reason, Message: message})
+		if err := st.Patch(t.Context(), w); err != nil {
+			rt.Fatal(err)
+		}
+		got := sentConditions(t, w)
+		if len(got) != 1 {
+			rt.Fatalf("sent %d conditions", len(got))
+		}
+		if err := condition.Validate(got[0]); err != nil {
+			rt.Error(err)
+		}
+		if reason == "" && got[0].Reason != condition.ReasonUnspecified || reason != "" && got[0].Reason != reason {
+			rt.Errorf("the reason %q became %q", reason, got[0].Reason)
+		}
+		if valid := strings.ToValidUTF8(message, "\uFFFD"); len(valid) <= 32*1024 && got[0].Message != valid {
+			rt.Errorf("a message of %d bytes has changed", len(valid))
+		}
+	})
 }
 
 func TestUnreadObjectsAreNotSent(t *testing.T) {

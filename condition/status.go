@@ -1,10 +1,12 @@
 package condition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,13 +67,16 @@ func (s *Status[T, P]) put(conditionType string, status metav1.ConditionStatus, 
 	s.Set(metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// Set sets a condition with the generation of the object as it was read. If the API would reject
-// the condition, Set does not set it, and [Status.Patch] fails.
+// Set sets a condition with the generation of the object as it was read. A message above the API's limit of
+// 32 KiB is shortened, and ends with "…". An empty reason becomes [ReasonUnspecified]. If the API would reject
+// the condition for something else, Set does not set it: [Status.Patch] sends the rest and returns the error.
 func (s *Status[T, P]) Set(c metav1.Condition) {
 	if s.obj == nil {
 		return
 	}
 	c.ObservedGeneration = s.before.GetGeneration()
+	c.Message = shorten(strings.ToValidUTF8(c.Message, "\uFFFD"))
+	c.Reason = cmp.Or(c.Reason, ReasonUnspecified)
 	if err := validate(c); err != nil {
 		s.errs = append(s.errs, err)
 		return
@@ -95,28 +100,38 @@ func (s *Status[T, P]) Remove(conditionType string) { remove(s.conditions, condi
 //
 // Patch writes nothing if the object has changed on the server since it was read. The error is then
 // a *client.ConflictError: return it from the reconcile, which is called again. A NotFoundError
-// says that the object was deleted. A condition that the API would reject is an *InvalidError, and
-// nothing is sent.
+// says that the object was deleted. A condition that the API would reject is an *InvalidError. It is not
+// sent, the rest of the status is, and the next Patch returns no error for it.
 func (s *Status[T, P]) Patch(ctx context.Context, w client.Writer, opts ...client.WriteOption) error {
 	if s.obj == nil {
 		return errors.New("status: the object is nil")
 	}
-	if len(s.errs) > 0 {
-		return s.wrap(errors.Join(s.errs...))
+	rejected := errors.Join(s.errs...)
+	if errors.Is(rejected, ErrNotInObject) {
+		return s.wrap(rejected)
 	}
+	s.errs = nil
+	if err := errors.Join(rejected, s.send(ctx, w, opts)); err != nil {
+		return s.wrap(err)
+	}
+	return nil
+}
+
+// send sends the changes of the status.
+func (s *Status[T, P]) send(ctx context.Context, w client.Writer, opts []client.WriteOption) error {
 	patch := client.DiffStatus(s.before, s.obj)
 	switch {
 	case patch.Empty():
 		return nil
 	case s.before.GetResourceVersion() == "":
-		return s.wrap(ErrNotRead)
+		return ErrNotRead
 	}
 	got, err := client.PatchStatus(ctx, w, s.before, patch, opts...)
 	if _, conflict := errors.AsType[*client.ConflictError](err); conflict {
-		return s.wrap(fmt.Errorf("nothing was written: the object changed after it was read: %w", err))
+		return fmt.Errorf("nothing was written: the object changed after it was read: %w", err)
 	}
 	if err != nil {
-		return s.wrap(err)
+		return err
 	}
 	*s.obj = *got
 	s.before = got.DeepCopyObject().(P)

@@ -24,7 +24,8 @@ var rooms = []room{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
-	{"shelf", 11950, 10000, []string{
+	// It rose by 250 for children that are created once, or anew, and whose differences come back.
+	{"shelf", 12200, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -54,8 +55,8 @@ var rooms = []room{
 // It rose by 35 with pipeline for the flags of the log and of the watched namespaces, and by 400 for what else
 // operators had elsewhere: several clusters in one program (140), TLS, client certificates and bounds of servers
 // (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts. It rose by 12
-// for Informer.Version, by which programs of the peers wait until they read their own writes.
-const maxCore = 52687
+// for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 260 with shelf.
+const maxCore = 52947
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

@@ -1,0 +1,120 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
+)
+
+// Once makes the child with a name exist, and leaves it alone as soon as it does: for values that are generated, such
+// as a password or a key. It calls generate only if there is no child of the name, and applies what that returns once,
+// in the namespace of the owner unless it has another one. It returns the child as it is, and whether it was created.
+//
+// If two calls generate at the same time, one child is created, and both return it. The errors are those of [Ensure],
+// and that of generate. [Adopt], [Force], [TakeOver] and [Recreate] have no effect. P must be a Go type of the scheme.
+func Once[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, name string, generate func() (P, error), opts ...Option) (P, Change, error) {
+	if err := checkOwner(owner); err != nil {
+		return nil, Unchanged, err
+	}
+	if object.Untyped(P(new(T))) {
+		return nil, Unchanged, &InvalidError{Field: "generate", Problem: fmt.Sprintf("returns a %T: the kind of the child must be known before it is called", P(nil))}
+	}
+	opts = append(slices.Clip(opts), asOnce)
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	stub := P(new(T))
+	stub.SetName(name)
+	e, err := newEnsure(c, owner, false, stub, o)
+	if err != nil {
+		return nil, Unchanged, err
+	}
+	fail := func(err error) (P, Change, error) {
+		return nil, Unchanged, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), err)
+	}
+	live := P(new(T))
+	switch err := e.get(ctx, live, client.GetOptions{}); {
+	case err == nil:
+		if _, _, err := e.change(ctx, live); err != nil {
+			return fail(err)
+		}
+		return live, Unchanged, nil
+	case client.IgnoreNotFound(err) != nil:
+		return fail(err)
+	}
+	desired, err := generate()
+	switch {
+	case err != nil:
+		return fail(err)
+	case desired == nil:
+		return nil, Unchanged, &InvalidError{Field: "generate", Problem: "returns nil"}
+	case desired.GetName() != "" && desired.GetName() != name:
+		return nil, Unchanged, &InvalidError{Field: "generate", Problem: fmt.Sprintf("returns an object of the name %q, not %q", desired.GetName(), name)}
+	}
+	desired = desired.DeepCopyObject().(P)
+	desired.SetName(name)
+	return Ensure[T](ctx, c, owner, desired, opts...)
+}
+
+// asOnce makes the options those of a child that is never changed.
+func asOnce(o *options) {
+	o.once, o.adopt, o.force, o.takeOver, o.recreate = true, false, false, nil, false
+}
+
+// repeats counts for each child how often in a row it differed in the same field. It is bounded: what it forgets begins
+// anew. It is safe for concurrent use.
+type repeats struct {
+	mu  sync.Mutex
+	all map[types.UID]repeat
+}
+
+type repeat struct {
+	field string
+	times int
+}
+
+const (
+	// maxRepeats bounds the children that are counted.
+	maxRepeats = 4096
+	// warnRepeated is how often in a row a child differs in one field before a warning says so.
+	warnRepeated = 5
+)
+
+// repeated counts the calls of this process. It is for a warning only.
+var repeated repeats
+
+// note counts a difference, and returns how often it was the same.
+func (r *repeats) note(uid types.UID, field string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) >= maxRepeats {
+		for other := range r.all { // any one
+			delete(r.all, other)
+			break
+		}
+	}
+	if r.all == nil {
+		r.all = map[types.UID]repeat{}
+	}
+	x := r.all[uid]
+	if x.field != field {
+		x = repeat{field: field}
+	}
+	x.times++
+	r.all[uid] = x
+	return x.times
+}
+
+// forget ends the count of a child that does not differ.
+func (r *repeats) forget(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, uid)
+}
