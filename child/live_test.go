@@ -491,3 +491,19 @@ type listing struct {
 func (l listing) List(context.Context, object.Object, client.ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) { yield(l.view.DeepCopy(), nil) }
 }
+
+// A child whose namespace is missing is an error that a reconciler returns and retries, not an absence.
+func TestNamespaceOfAChildIsMissing(t *testing.T) {
+	c := newCluster(t)
+	owner, err := client.Get[corev1.Namespace](t.Context(), c, object.Key{Name: c.ns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	desired := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: c.ns + "-absent"}}
+	for range 2 {
+		_, _, err := child.Ensure(t.Context(), c, owner, desired)
+		if missing, ok := errors.AsType[*client.MissingError](err); !ok || missing.Name != desired.Namespace || client.IgnoreNotFound(err) == nil {
+			t.Fatalf("got %v", err)
+		}
+	}
+}

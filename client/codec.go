@@ -78,30 +78,32 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupV
 // maxObject is the maximum size of one object in an answer. The limit of etcd is 1.5 MB by default.
 const maxObject = 64 << 20
 
-// readObject reads the answer to a request for one object. ok is false if the answer is a Status that
-// reports success.
-func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, ok bool, err error) {
+// readObject reads the answer to a request for one object. said is not nil if the answer is a Status that
+// reports success. One that reports a failure does not fit the code of the answer: no API server sent it.
+func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, said *metav1.Status, err error) {
 	defer resp.Body.Close()
 	ct := resp.Header.Get("Content-Type")
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxObject+1))
 	if err != nil {
-		return wire.Raw{}, false, err
+		return wire.Raw{}, nil, err
 	}
-	bad := func(err error) (wire.Raw, bool, error) { return wire.Raw{}, false, badAnswer(call, ct, data, err) }
+	bad := func(err error) (wire.Raw, *metav1.Status, error) {
+		return wire.Raw{}, nil, badAnswer(call, ct, data, err)
+	}
 	if len(data) > maxObject {
 		return bad(fmt.Errorf("the object is larger than %d bytes", maxObject))
 	}
 	raw, err = wire.ParseObject(data, ct, kind)
 	if s, is := errors.AsType[*wire.StatusError](err); is {
 		if s.Status.Status == metav1.StatusSuccess {
-			return wire.Raw{}, false, nil
+			return wire.Raw{}, &s.Status, nil
 		}
-		return wire.Raw{}, false, statusError(call, s.Status, retryAfter(resp.Header))
+		return bad(fmt.Errorf("a Status of a failure with the code %d: %s", resp.StatusCode, s.Status.Message))
 	}
 	if err != nil {
 		return bad(err)
 	}
-	return raw, true, nil
+	return raw, nil, nil
 }
 
 // badAnswer makes a *ResponseError. It has an excerpt only of a body that is in no API encoding: other

@@ -102,6 +102,8 @@ type RequestError struct {
 	Asked  time.Duration
 	status metav1.Status
 	cause  error
+	// refused says that the API server itself says that it has not processed the request.
+	refused bool
 }
 
 // Status returns the failure in the form of the API, for the errors.IsNotFound family of apimachinery.
@@ -122,10 +124,18 @@ func (f *RequestError) Error() string {
 // request returns the common part of an error that embeds it.
 func (f *RequestError) request() *RequestError { return f }
 
+func (f *RequestError) answered() int32 { return f.status.Code }
+
 // failed is an error of a request.
 type failed interface {
-	error
+	answered
 	request() *RequestError
+}
+
+// answered is an error that has the code of an answer, or of a failure that stands for one.
+type answered interface {
+	error
+	answered() int32
 }
 
 // unanswered marks the errors that say nothing about objects: see [object.ErrNoAnswer]. A ForbiddenError
@@ -135,9 +145,31 @@ type unanswered struct{}
 // Is reports whether target is object.ErrNoAnswer.
 func (unanswered) Is(target error) bool { return target == object.ErrNoAnswer }
 
-// NotFoundError is the error if there is no object of this name. A kind that the server does not serve
-// is a [NotServedError].
+// NotFoundError is the error if there is no object of this name. Only a Status that names the object says
+// so. A kind or subresource that the server does not serve is a [NotServedError]. Another object that is
+// missing is a [MissingError].
 type NotFoundError struct{ RequestError }
+
+// MissingError is the error if an object is missing that is not the object of the call, but that the call
+// needs: the namespace of a create, for instance. The call has changed nothing. The error says nothing
+// about the object of the call, and [IgnoreNotFound] keeps it. Return it from a reconciler: a retry succeeds
+// once the other object exists.
+type MissingError struct {
+	Call
+	unanswered
+	// Object is the resource of the missing object, or what the server calls it.
+	Object schema.GroupResource
+	// Name is the name of the missing object.
+	Name string
+	code int32
+	said string
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s: %s %q is missing: %s", e.Call, e.Object, e.Name, e.said)
+}
+
+func (e *MissingError) answered() int32 { return e.code }
 
 // AlreadyExistsError is the error of a create if an object of this name exists.
 type AlreadyExistsError struct{ RequestError }
@@ -219,7 +251,7 @@ type UnavailableError struct {
 	RequestError
 	unanswered
 	// Unsent is true if the server cannot have processed the request: there was no connection, or
-	// the server says so. The server may have made a write that is not Unsent.
+	// a Status of the API server says so. The page of a proxy cannot. The server may have made a write that is not Unsent.
 	Unsent bool
 }
 
@@ -247,22 +279,31 @@ type ResponseError struct {
 }
 
 // NotServedError is the error if the server has no resource for the kind, or the kind lacks the
-// subresource. The CRD may be absent, or the API server of its group down. When the kind appears, the
+// subresource. A server without the subresource says that the object is not found: the client then asks for
+// the object itself. The CRD may be absent, or the API server of its group down. When the kind appears, the
 // next call finds it. The error satisfies meta.IsNoMatchError of apimachinery. It says nothing about
 // the object, unlike a NotFoundError.
 type NotServedError struct {
 	Call
 	unanswered
 	GVK   schema.GroupVersionKind
+	code  int32
+	said  string // by the server
 	cause error
 }
 
 func (e *NotServedError) Error() string {
+	text := fmt.Sprintf("%s: the server does not serve %s", e.Call, e.GVK)
 	if e.Subresource != "" {
-		return fmt.Sprintf("%s: the server does not serve %s, or not its subresource %s", e.Call, e.GVK, e.Subresource)
+		text += ", or not its subresource " + e.Subresource
 	}
-	return fmt.Sprintf("%s: the server does not serve %s", e.Call, e.GVK)
+	if e.said != "" {
+		text += ": " + e.said
+	}
+	return text
 }
+
+func (e *NotServedError) answered() int32 { return e.code }
 
 // Unwrap returns a *meta.NoKindMatchError or *meta.NoResourceMatchError.
 func (e *NotServedError) Unwrap() error { return e.cause }

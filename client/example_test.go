@@ -68,7 +68,7 @@ func exampleServer() *httptest.Server {
 			name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 			json.NewEncoder(w).Encode(metav1.Status{
 				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: 404,
-				Reason: metav1.StatusReasonNotFound, Message: fmt.Sprintf("pods %q not found", name), Details: &metav1.StatusDetails{Name: name},
+				Reason: metav1.StatusReasonNotFound, Message: fmt.Sprintf("pods %q not found", name), Details: &metav1.StatusDetails{Name: name, Kind: "pods"},
 			})
 			return
 		}

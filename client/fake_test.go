@@ -205,6 +205,13 @@ func status(code int, reason metav1.StatusReason, after string) http.HandlerFunc
 	}
 }
 
+// absent answers as a server that does not have the object.
+func absent(group, resource, name string) http.HandlerFunc {
+	s := failureStatus(404, metav1.StatusReasonNotFound)
+	s.Details = &metav1.StatusDetails{Name: name, Group: group, Kind: resource}
+	return answer(404, s)
+}
+
 func failureStatus(code int, reason metav1.StatusReason) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},

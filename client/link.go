@@ -83,15 +83,15 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 			d := Done{Call: r.call, Try: try, Duration: time.Since(start), Err: err, Wait: wait}
 			if resp != nil {
 				d.Code = resp.StatusCode
-			} else if e, ok := errors.AsType[failed](err); ok {
-				d.Code = int(e.request().status.Code)
+			} else if e, ok := errors.AsType[answered](err); ok {
+				d.Code = int(e.answered())
 			}
 			l.hook(d)
 		}
 		if err == nil {
 			return resp, nil
 		}
-		if _, ok := errors.AsType[*UnauthorizedError](err); ok && reauth {
+		if e, ok := errors.AsType[*UnauthorizedError](err); ok && reauth && r.repeatable(e) {
 			reauth = false
 			continue
 		}
@@ -107,8 +107,12 @@ func (l *link) send(ctx context.Context, r *request) (*http.Response, error) {
 // pause is the delay before the next try: what the server asks for plus up to a tenth. It is 0 if there
 // is no next try, also if that would come after the deadline of ctx.
 func (l *link) pause(ctx context.Context, r *request, try int, err error) time.Duration {
-	wait := askedToWait(err)
-	if r.direct || wait == 0 || try > l.retries {
+	f, ok := errors.AsType[failed](err)
+	if !ok || r.direct || try > l.retries || !r.repeatable(f) {
+		return 0
+	}
+	wait := askedToWait(f)
+	if wait == 0 {
 		return 0
 	}
 	wait += rand.N(wait/10 + 1)
@@ -118,14 +122,21 @@ func (l *link) pause(ctx context.Context, r *request, try int, err error) time.D
 	return wait
 }
 
-// askedToWait is the delay that a server asks for that has not processed the request. It is 0 for any
-// other failure.
-func askedToWait(err error) time.Duration {
-	if e, ok := errors.AsType[*TooManyRequestsError](err); ok {
+// repeatable reports whether the request may be sent again after a failure: it is a read, or the API server
+// itself says that it has not processed the request. See ADR 36.
+func (r *request) repeatable(err failed) bool {
+	return r.method == http.MethodGet || err.request().refused
+}
+
+// askedToWait is the delay that a busy server asks for. It is 0 for any other failure.
+func askedToWait(err failed) time.Duration {
+	switch e := err.(type) {
+	case *TooManyRequestsError:
 		return e.RetryAfter
-	}
-	if e, ok := errors.AsType[*UnavailableError](err); ok && e.status.Code == http.StatusServiceUnavailable {
-		return e.RetryAfter
+	case *UnavailableError:
+		if e.status.Code == http.StatusServiceUnavailable {
+			return e.RetryAfter
+		}
 	}
 	return 0
 }

@@ -166,6 +166,11 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 			p.meta = list.Meta()
 			return p, nil
 		case err == nil || wire.IsObjectError(err):
+			if err == nil {
+				if err := t.inScope(raw); err != nil {
+					return nil, badAnswer(t.call, resp.Header.Get("Content-Type"), nil, err)
+				}
+			}
 			p.items = append(p.items, item{raw.Clone(), err})
 		default:
 			return nil, streamError(t.call, resp, err)
@@ -179,11 +184,8 @@ func notMetadata(verb string) error {
 }
 
 // streamError gives an error of package wire its type in this package. Failures of the connection keep
-// the type that they have.
+// the type that they have. A Status in the place of a list does not fit the code of the answer.
 func streamError(call Call, resp *http.Response, err error) error {
-	if s, ok := errors.AsType[*wire.StatusError](err); ok {
-		return statusError(call, s.Status, retryAfter(resp.Header))
-	}
 	if isTyped(err) {
 		return err
 	}

@@ -158,6 +158,7 @@ func TestUnreadableListIsAnError(t *testing.T) {
 		"garbage (pb)":   text(200, "application/vnd.kubernetes.protobuf", "k8s\x00\xff\xff\xff"),
 		"a single Pod":   reply(pod("x"), podGVK),
 		"not even bytes": text(200, "application/json", ""),
+		"a Status":       answer(200, failureStatus(410, metav1.StatusReasonExpired)),
 	} {
 		f := newFake(t)
 		f.on("GET /api/v1/pods", h)
@@ -165,11 +166,6 @@ func TestUnreadableListIsAnError(t *testing.T) {
 		if len(errs) != 1 || !is[*ResponseError](errs[0]) {
 			t.Errorf("%s: got %v", name, errs)
 		}
-	}
-	f := newFake(t)
-	f.on("GET /api/v1/pods", answer(200, failureStatus(410, metav1.StatusReasonExpired)))
-	if _, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}))); len(errs) != 1 || !is[*GoneError](errs[0]) {
-		t.Errorf("a Status: got %v", errs)
 	}
 }
 

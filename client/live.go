@@ -47,9 +47,11 @@ type Options struct {
 	// limit. Burst below 1: 1. The limits in the rest.Config are not used.
 	QPS   float64
 	Burst int
-	// Retries is how often the client sends a request again after a 429, or a 503 with a
-	// Retry-After. Zero: 10. Negative: never. Before each retry the client waits as long as the
-	// server asks, at most MaxRetryAfter, plus up to a tenth. The caller's ctx bounds all retries.
+	// Retries is how often the client sends a request again after a 429 or a 503 with a
+	// Retry-After. A write is sent again only if the API server itself says so: a page of a proxy
+	// may come after the write. Zero: 10. Negative: never. Before each retry the client waits as
+	// long as the server asks, at most MaxRetryAfter, plus up to a tenth. The caller's ctx bounds
+	// all retries.
 	Retries int
 	// MaxRetryAfter is the longest wait that a server can ask for, from requests and feeds. A
 	// longer one is cut to it, and the errors have both. Zero: 1 min. Negative: no bound.
@@ -293,7 +295,8 @@ func (t *target) path() []string {
 
 // send builds a request for protobuf if possible, and sends it. If the server refuses the encoding (406,
 // 415), send builds the request for JSON and sends that. It remembers the refusal unless the server
-// refuses JSON, too. A 404 for the resource itself makes the mapper ask the server next time.
+// refuses JSON, too. A write that something else than the API server refuses is not repeated; the next one
+// is sent in JSON. A 404 for the resource itself makes the mapper ask the server next time.
 func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*request, error)) (*http.Response, error) {
 	was := c.plain.has(t.mapping.Resource)
 	for plain := was; ; plain = true {
@@ -306,10 +309,16 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 			r.limit = c.limit
 		}
 		resp, err := c.link.send(ctx, r)
-		e, refused := errors.AsType[*RejectedError](err)
-		refused = refused && (e.status.Code == http.StatusNotAcceptable || e.status.Code == http.StatusUnsupportedMediaType)
+		f, refused := errors.AsType[failed](err)
+		refused = refused && (f.answered() == http.StatusNotAcceptable || f.answered() == http.StatusUnsupportedMediaType)
 		if refused && !plain {
-			continue
+			if r.repeatable(f) {
+				continue
+			}
+			if !t.unusual {
+				c.plain.add(t.mapping.Resource)
+			}
+			return nil, err
 		}
 		if plain && !was && !refused && !t.unusual {
 			c.plain.add(t.mapping.Resource)
@@ -321,6 +330,9 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 			if m, ok := c.mapper.(*mapper); ok {
 				m.gone(e.Resource)
 			}
+		}
+		if e, ok := errors.AsType[*NotFoundError](err); ok && e.Subresource != "" {
+			err = c.whichAbsent(ctx, t, e)
 		}
 		return nil, err
 	}

@@ -147,7 +147,8 @@ func TestObjectIsCreatedReadUpdatedAndDeleted(t *testing.T) {
 	if made := must(client.Create(ctx, c, gen))(t); len(made.Name) <= len("gen-") {
 		t.Errorf("generated name %q", made.Name)
 	}
-	if _, err := client.Create(ctx, c, configMap("absent-"+ns, "a")); !apierrors.IsNotFound(err) {
+	_, err = client.Create(ctx, c, configMap("absent-"+ns, "a"))
+	if e := as[*client.MissingError](t, err); e.Object.Resource != "namespaces" || e.Name != "absent-"+ns || client.IgnoreNotFound(err) == nil {
 		t.Errorf("in an absent namespace: %v", err)
 	}
 	dry := must(client.Create(ctx, c, configMap(ns, "dry"), client.DryRun{}))(t)

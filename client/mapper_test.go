@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -185,7 +186,7 @@ func TestResourceThatAnswers404IsDiscoveredAgain(t *testing.T) {
 	}
 	// The kind is served again, as cluster-scoped.
 	f.on("GET /apis/example.com/v1", answer(200, resourceList("example.com/v1", resource("widgets", "Widget", false))))
-	f.on("GET /apis/example.com/v1/widgets/w", text(200, "application/json", widgetJSON))
+	f.on("GET /apis/example.com/v1/widgets/w", text(200, "application/json", strings.Replace(widgetJSON, `"namespace":"web"`, `"namespace":""`, 1)))
 	if err := get(); err != nil || n.Load() != 2 {
 		t.Errorf("%d discoveries, got %v", n.Load(), err)
 	}

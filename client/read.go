@@ -59,14 +59,7 @@ func (c *Live) fetch(ctx context.Context, key object.Key, proto object.Object, o
 	if err != nil {
 		return wire.Raw{}, err
 	}
-	raw, ok, err := readObject(t.call, kind, resp)
-	if err != nil {
-		return wire.Raw{}, err
-	}
-	if !ok {
-		return wire.Raw{}, badAnswer(t.call, resp.Header.Get("Content-Type"), nil, errStatusOnly)
-	}
-	return raw, nil
+	return t.read(kind, resp)
 }
 
 // get sends a read of objects of a kind, in enc if the server has it.

@@ -102,12 +102,14 @@ func TestInvalidKeysAreNotSent(t *testing.T) {
 
 // After the server has refused protobuf the client does not ask for it again.
 func TestProtobufFallback(t *testing.T) {
-	for _, code := range []int{http.StatusNotAcceptable, http.StatusUnsupportedMediaType} {
+	for code, reason := range map[int]metav1.StatusReason{
+		http.StatusNotAcceptable: metav1.StatusReasonNotAcceptable, http.StatusUnsupportedMediaType: metav1.StatusReasonUnsupportedMediaType,
+	} {
 		f := newFake(t)
 		only := func(next http.HandlerFunc) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
 				if strings.Contains(r.Header.Get("Accept")+r.Header.Get("Content-Type"), "protobuf") {
-					text(code, "text/plain", "only JSON here")(w, r)
+					status(code, reason, "")(w, r)
 					return
 				}
 				next(w, r)

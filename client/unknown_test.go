@@ -121,7 +121,7 @@ func TestUpdateReadsAVersionThatIsNotInMemory(t *testing.T) {
 	}{
 		{"as it was", text(200, wire.ContentTypeJSON, widgetText(1)), true, nil},
 		{"changed", text(200, wire.ContentTypeJSON, widgetText(3)), false, nil},
-		{"gone", status(404, metav1.StatusReasonNotFound, ""), false, nil},
+		{"gone", absent("example.com", "widgets", "w"), false, nil},
 		{"may not be read", status(403, metav1.StatusReasonForbidden, ""), false, new(*ForbiddenError)},
 		{"no object", text(200, wire.ContentTypeJSON, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":[]}`), false, new(*wire.DecodeError)},
 	} {

@@ -47,9 +47,9 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 		return nil, err
 	}
 	if op.Verb == verbDeleteAll {
-		return nil, resp.Body.Close()
+		return nil, w.readDeleted(resp)
 	}
-	raw, ok, err := readObject(w.target.call, w.kind, resp)
+	raw, ok, err := w.read(resp)
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func TestWritesSendTheExpectedRequests(t *testing.T) {
 			// The answer has the kind of the request and a field of the server.
 			f.on("DELETE "+podPath, answer(200, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}))
 			f.on("DELETE /api/v1/namespaces/web/pods", podList("9", "", "x"))
-			f.on("DELETE /apis/example.com/v1/widgets", text(200, "application/json", `{"kind":"WidgetList"}`))
+			f.on("DELETE /apis/example.com/v1/widgets", text(200, "application/json", `{"kind":"WidgetList","apiVersion":"example.com/v1","items":[]}`))
 			f.on("POST "+podPath+"/eviction", answer(201, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}))
 			f.on("POST "+podPath+"/token", reply(&authenticationv1.TokenRequest{}, authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")))
 			f.on("PATCH /apis/apps/v1/namespaces/web/deployments/d/scale", reply(&autoscalingv1.Scale{}, autoscalingv1.SchemeGroupVersion.WithKind("Scale")))
@@ -199,7 +199,7 @@ func TestClientOptionsApplyToAllWrites(t *testing.T) {
 
 func TestCreateKeys(t *testing.T) {
 	f := newFake(t)
-	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x"), podGVK))
+	f.on("POST /api/v1/namespaces/web/pods", reply(pod("x-7f"), podGVK))
 	c := f.client(Options{})
 	gen := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", GenerateName: "x-"}}
 	if _, err := Create(t.Context(), c, gen); err != nil {

@@ -61,6 +61,7 @@ func (r *Recorder) request(ctx context.Context, s *series) input {
 // classify returns the outcome of a request.
 func (r *Recorder) classify(ctx context.Context, s *series, err error) outcome {
 	status := apierrors.APIStatus(nil)
+	_, nowhere := errors.AsType[*client.MissingError](err)
 	switch {
 	case err == nil:
 		return done
@@ -73,6 +74,8 @@ func (r *Recorder) classify(ctx context.Context, s *series, err error) outcome {
 		return missing
 	case s.created() && apierrors.IsNotFound(err):
 		return missing // the server keeps events for a short time only
+	case nowhere:
+		return drop // the namespace has gone, and the object with it
 	case !errors.As(err, &status) || temporary(status.Status().Code):
 		return failed
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

@@ -79,7 +79,7 @@ func (s *server) serve(r *http.Request, cut <-chan struct{}) (*http.Response, er
 		return reply(code, failure(code, metav1.StatusReasonForbidden)), nil
 	}
 	if !strings.Contains(r.URL.Path, "/leases") { // a write of the work
-		return reply(200, metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}), nil
+		return reply(200, metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}), nil
 	}
 	var body coordinationv1.Lease
 	if r.Body != nil {
