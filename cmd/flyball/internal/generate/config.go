@@ -2,6 +2,8 @@ package generate
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,8 +70,11 @@ func namespaced(objects []any, namespace string) []any {
 	})
 }
 
-// emptyRole returns a role that grants nothing.
-func (p *project) emptyRole() ([]byte, error) {
+// emptyRoleAt returns a role that grants nothing, or nil if the project has no roles, or the file is somebody else's.
+func (p *project) emptyRoleAt(path string) ([]byte, error) {
+	if _, err := os.Stat(filepath.Dir(path)); err != nil || p.foreign(path, nil) != "" {
+		return nil, nil
+	}
 	kind := "ClusterRole"
 	if p.RoleNamespace != "" {
 		kind = "Role"
