@@ -64,7 +64,8 @@ and --rbac):
 
     ready: http://127.0.0.1:PORT
 
-It runs until SIGINT, SIGTERM or SIGHUP, and then removes the kubeconfig.
+It runs until SIGINT, SIGTERM or SIGHUP, and then removes the kubeconfig. A file
+that exists is an error, unless a server that was killed left it.
 
 On first use the rules of Kubernetes are built, in 3 to 5 minutes on two cores;
 afterwards the server starts in less than a second. ` + plane.RulesEnv + `=FILE names
@@ -173,6 +174,12 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 		return err
 	}
 	defer release()
+	kubeconfig := kubeconfigFile(f.kubeconfigOut)
+	free, err := kubeconfig.hold()
+	if err != nil {
+		return err
+	}
+	defer free()
 	if exists, err := keep.check(); err != nil {
 		return err
 	} else if exists {
@@ -192,12 +199,10 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 			err = errors.Join(err, keep.save(s.Export))
 		}
 	}()
-	if f.kubeconfigOut != "" {
-		if err := writeWhole(f.kubeconfigOut, s.Kubeconfig()); err != nil {
-			return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
-		}
-		defer os.Remove(f.kubeconfigOut)
+	if err := kubeconfig.write(s.Kubeconfig()); err != nil {
+		return err
 	}
+	defer kubeconfig.remove(s.URL(), errOut)
 	if _, err := fmt.Fprintln(out, "ready:", s.URL()); err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ When it is ready it prints one line on standard output:
 
 It runs until SIGINT or SIGTERM, then stops within five seconds and removes
 what it made: the data directory unless --data-dir names it and, with it, the
-kubeconfig, which would lead nowhere.
+kubeconfig, which would lead nowhere. A file of --kubeconfig-out that exists is
+an error, unless a control plane of this command left it.
 
 On first use the program is built, in 5 to 9 minutes on two cores; afterwards
 it starts in seconds. Set ` + plane.BinaryEnv + ` to use a program built elsewhere,
@@ -73,16 +74,7 @@ func (f *controlplaneFlags) check() error {
 	if f.nodes < 0 {
 		return fmt.Errorf("--nodes %d: the number of nodes must not be negative", f.nodes)
 	}
-	if f.kubeconfigOut == "" {
-		return nil
-	}
-	if info, err := os.Stat(f.kubeconfigOut); err == nil && info.IsDir() {
-		return fmt.Errorf("--kubeconfig-out %s: is a directory", f.kubeconfigOut)
-	}
-	if err := replaceable(f.kubeconfigOut); err != nil { // else it would show after the build
-		return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
-	}
-	return nil
+	return kubeconfigFile(f.kubeconfigOut).check() // else it would show after the build
 }
 
 // run runs the control plane until ctx ends.
@@ -94,6 +86,12 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 		_, err := plane.Build(ctx, errOut)
 		return err
 	}
+	kubeconfig := kubeconfigFile(f.kubeconfigOut)
+	free, err := kubeconfig.hold()
+	if err != nil {
+		return err
+	}
+	defer free()
 	opts := plane.Options{DataDir: f.dataDir, Port: f.port, Nodes: f.nodes, Progress: errOut}
 	if f.nodes == 0 {
 		opts.Nodes = -1
@@ -106,13 +104,15 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 		return unlessAsked(ctx, err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if f.kubeconfigOut != "" {
-		if err := f.writeKubeconfig(p); err != nil {
-			return fmt.Errorf("--kubeconfig-out %s: %w", f.kubeconfigOut, err)
-		}
-		if f.dataDir == "" {
-			defer os.Remove(f.kubeconfigOut)
-		}
+	text, err := os.ReadFile(p.KubeconfigPath())
+	if err == nil {
+		err = kubeconfig.write(text)
+	}
+	if err != nil {
+		return err
+	}
+	if f.dataDir == "" {
+		defer kubeconfig.remove(p.URL(), errOut)
 	}
 	if _, err := fmt.Fprintln(out, "ready:", p.URL()); err != nil {
 		return err
@@ -123,24 +123,6 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 	case <-p.Done():
 		return unlessAsked(ctx, p.Err())
 	}
-}
-
-// writeKubeconfig renames a complete file into place: a program that waits for the file can read it
-// as soon as it exists.
-func (f *controlplaneFlags) writeKubeconfig(p *plane.Plane) error {
-	data, err := os.ReadFile(p.KubeconfigPath())
-	if err != nil {
-		return err
-	}
-	return writeWhole(f.kubeconfigOut, data)
-}
-
-// writeWhole replaces a file, in one step.
-func writeWhole(name string, data []byte) error {
-	return replace(name, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
 }
 
 // unlessAsked drops an error that is caused by the request to stop.

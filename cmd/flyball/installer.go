@@ -34,7 +34,8 @@ func newBuildInstaller() *cobra.Command {
 		Use:   "build-installer",
 		Short: "Make one YAML file, or a Helm chart, of all that a project deploys",
 		Long: `Write all that "flyball deploy" applies to one file, for those who install the
-program without its source: "kubectl apply --server-side -f FILE".
+program without its source: "kubectl apply --server-side -f FILE". A file that
+exists is replaced if its first line says that it is generated.
 
 With --helm it is a Helm chart in a folder, with the same objects. Its values
 are the image, replicas, further arguments, resources and where Pods run. Names
@@ -88,8 +89,11 @@ func (f *installerFlags) run(cmd *cobra.Command) error {
 		if to == "" {
 			to = filepath.Join(dir, "dist", "install.yaml")
 		}
-		var text bytes.Buffer
-		if err := manifest.Write(&text, objs); err != nil {
+		if to, err = ours(to); err != nil {
+			return err
+		}
+		text := bytes.NewBufferString(chart.Mark)
+		if err := manifest.Write(text, objs); err != nil {
 			return err
 		}
 		files[filepath.Base(to)], to = text.Bytes(), filepath.Dir(to)

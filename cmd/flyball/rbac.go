@@ -69,7 +69,7 @@ Of what the tests both list and watch, as caches do, get is needed, too.`,
 	fs.StringSliceVar(&f.may, "may", nil, "`FEATURE` as in --with that the roles may grant, but need not; may be repeated")
 	fs.StringSliceVar(&f.roles, "role", nil, "`FILE` with the roles to judge, or folder of them; may be repeated")
 	fs.BoolVar(&f.check, "check", false, "judge the roles (default: if --role is given)")
-	fs.StringVar(&f.out, "out", "", "write the ClusterRole to this `FILE`")
+	fs.StringVar(&f.out, "out", "", "write the ClusterRole to this `FILE`, which does not exist or has the first line of one that flyball wrote")
 	fs.StringVar(&f.name, "name", "manager-role", "`NAME` of the ClusterRole")
 	return cmd
 }
@@ -149,7 +149,12 @@ func (f *rbacFlags) run(out io.Writer) error {
 	nameless := rbac.Union(roles.Followed(recorded), f.extra)
 	need := rbac.Union(nameless, declared)
 	if f.out != "" {
-		if err := os.WriteFile(f.out, roles.ClusterRole(f.name, need), 0o644); err != nil {
+		file, err := ours(f.out)
+		if err != nil {
+			return fmt.Errorf("--out %w", err)
+		}
+		text := append([]byte(ownedMark+". DO NOT EDIT.\n"), roles.ClusterRole(f.name, need)...)
+		if err := os.WriteFile(file, text, 0o644); err != nil {
 			return err
 		}
 	}

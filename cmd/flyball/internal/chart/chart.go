@@ -44,7 +44,9 @@ var ErrNoDeployment = errors.New("config/default has no Deployment of the progra
 // Files returns the files of the chart, by their names with slashes.
 func Files(objs []manifest.Object, o Options) (map[string][]byte, error) {
 	c := &chart{Options: o, files: map[string][]byte{}, values: map[string]any{}}
-	c.own = regexp.MustCompile(`(^|[./])` + regexp.QuoteMeta(o.Namespace) + `($|[./])`)
+	if err := c.choose(objs); err != nil {
+		return nil, err
+	}
 	for _, obj := range objs {
 		if obj.GetKind() == "Namespace" && obj.GetName() == o.Namespace {
 			continue // that of the release
@@ -70,7 +72,7 @@ func Files(objs []manifest.Object, o Options) (map[string][]byte, error) {
 // chart is a chart that is being made.
 type chart struct {
 	Options
-	own    *regexp.Regexp // finds the namespace in a text
+	stands string // begins the texts that stand for actions, and is in no object
 	files  map[string][]byte
 	values map[string]any
 }
@@ -132,19 +134,35 @@ func yamlText(v any) (string, error) {
 // Texts that stand for actions while an object is written as YAML. They are words that YAML does not
 // quote.
 const (
-	stands    = "FlyballChart"
-	namespace = stands + "Namespace"
-	image     = stands + "Image"
-	policy    = stands + "Policy"
-	replicas  = stands + "Replicas"
-	args      = stands + "Args"
-	block     = stands + "Block"
-	keep      = stands + "Keep"
+	namespace = "Namespace"
+	image     = "Image"
+	policy    = "Policy"
+	replicas  = "Replicas"
+	args      = "Args"
+	block     = "Block"
+	keep      = "Keep"
 )
+
+// stand returns the text that stands for an action.
+func (c *chart) stand(action string) string { return c.stands + action }
+
+// choose chooses texts that are in no object.
+func (c *chart) choose(objs []manifest.Object) error {
+	var text bytes.Buffer
+	if err := manifest.Write(&text, objs); err != nil {
+		return err
+	}
+	c.stands = "FlyballChart"
+	for bytes.Contains(text.Bytes(), []byte(c.stands)) {
+		c.stands += "X"
+	}
+	return nil
+}
 
 // add makes the template of an object.
 func (c *chart) add(o manifest.Object) error {
-	o.Object, _ = c.replaced(o.Object).(map[string]any)
+	in := o.GetNamespace()
+	c.place(o)
 	folder, head, tail := "templates/", "", ""
 	switch {
 	case manifest.IsCRD(o):
@@ -153,7 +171,7 @@ func (c *chart) add(o manifest.Object) error {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[keep] = "keep"
+		annotations[c.stand(keep)] = "keep"
 		o.SetAnnotations(annotations)
 	case o.GetKind() == "Deployment":
 		if err := c.deployment(o); err != nil {
@@ -168,32 +186,18 @@ func (c *chart) add(o manifest.Object) error {
 	if manifest.IsCRD(o) {
 		name = folder + fileName(o.GetName()) + ".yaml"
 	}
+	if c.files[name] != nil && in != "" { // in two namespaces
+		name = folder + strings.ToLower(o.GetKind()) + "-" + fileName(in+"-"+o.GetName()) + ".yaml"
+	}
 	if c.files[name] != nil {
 		return fmt.Errorf("another object has the file %s, too", name)
 	}
-	c.files[name] = slices.Concat([]byte(Mark), []byte(head), actions(text), []byte(tail))
+	c.files[name] = slices.Concat([]byte(Mark), []byte(head), c.actions(text), []byte(tail))
 	return nil
 }
 
 // fileName returns the name of an object as part of the name of a file.
 func fileName(s string) string { return strings.NewReplacer(":", "-", "/", "-").Replace(s) }
-
-// replaced returns a value with the namespace of the release.
-func (c *chart) replaced(v any) any {
-	switch v := v.(type) {
-	case string:
-		return c.own.ReplaceAllString(v, "${1}"+namespace+"${2}")
-	case []any:
-		for i := range v {
-			v[i] = c.replaced(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = c.replaced(v[k])
-		}
-	}
-	return v
-}
 
 // deployment replaces what values change in the Deployment of the program. Others stay as they are.
 func (c *chart) deployment(o manifest.Object) error {
@@ -221,7 +225,7 @@ func (c *chart) deployment(o manifest.Object) error {
 		c.values["replicas"] = n
 	}
 	list, _ := program["args"].([]any)
-	program["image"], program["imagePullPolicy"], program["args"] = image, policy, append(list, args)
+	program["image"], program["imagePullPolicy"], program["args"] = c.stand(image), c.stand(policy), append(list, c.stand(args))
 	c.block(program, "resources", map[string]any{})
 	c.block(pod, "nodeSelector", map[string]any{})
 	c.block(pod, "tolerations", []any{})
@@ -230,7 +234,7 @@ func (c *chart) deployment(o manifest.Object) error {
 	if err := unstructured.SetNestedMap(o.Object, pod, "spec", "template", "spec"); err != nil {
 		return err
 	}
-	return unstructured.SetNestedField(o.Object, replicas, "spec", "replicas")
+	return unstructured.SetNestedField(o.Object, c.stand(replicas), "spec", "replicas")
 }
 
 // block makes a value of a whole field.
@@ -239,7 +243,7 @@ func (c *chart) block(in map[string]any, field string, empty any) {
 	if v, ok := in[field]; ok {
 		c.values[field] = v
 	}
-	in[field] = block
+	in[field] = c.stand(block)
 }
 
 // splitImage returns the parts of an image's name.
@@ -252,15 +256,12 @@ func splitImage(name string) map[string]any {
 	return map[string]any{"repository": name, "tag": tag, "digest": digest}
 }
 
-var (
-	blockLine = regexp.MustCompile(`(?m)^( *)(- )?(\w+): ` + block + `$`)
-	argsLine  = regexp.MustCompile(`(?m)^( *)- ` + args + `$`)
-	keepLine  = regexp.MustCompile(`(?m)^( *)` + keep + `: keep$`)
-	wholeName = regexp.MustCompile(`(?m)(: |- )` + namespace + `$`)
-)
-
 // actions returns the text of an object with the actions of a template.
-func actions(text []byte) []byte {
+func (c *chart) actions(text []byte) []byte {
+	blockLine := regexp.MustCompile(`(?m)^( *)(- )?(\w+): ` + c.stand(block) + `$`)
+	argsLine := regexp.MustCompile(`(?m)^( *)- ` + c.stand(args) + `$`)
+	keepLine := regexp.MustCompile(`(?m)^( *)` + c.stand(keep) + `: keep$`)
+	wholeName := regexp.MustCompile(`(?m)(: |- )` + c.stand(namespace) + `$`)
 	text = bytes.ReplaceAll(text, []byte("{{"), []byte(`{{ "{{" }}`))
 	text = blockLine.ReplaceAllFunc(text, func(line []byte) []byte {
 		m := blockLine.FindSubmatch(line)
@@ -270,8 +271,8 @@ func actions(text []byte) []byte {
 	text = argsLine.ReplaceAll(text, []byte("$1{{- range .Values.args }}\n$1- {{ . | quote }}\n$1{{- end }}"))
 	text = keepLine.ReplaceAll(text, []byte("$1{{- if .Values.crds.keep }}\n${1}helm.sh/resource-policy: keep\n$1{{- end }}"))
 	text = wholeName.ReplaceAll(text, []byte("$1{{ .Release.Namespace | quote }}"))
-	for _, stand := range slices.Sorted(maps.Keys(scalars)) {
-		text = bytes.ReplaceAll(text, []byte(stand), []byte(scalars[stand]))
+	for _, action := range slices.Sorted(maps.Keys(scalars)) {
+		text = bytes.ReplaceAll(text, []byte(c.stand(action)), []byte(scalars[action]))
 	}
 	return text
 }

@@ -16,8 +16,8 @@ import (
 
 // warnBeside warns of conflicts with hand-written manifests below the output folder: a second
 // definition of a kind, and a role without a binding.
-func (p *project) warnBeside(dir string, ours map[string][]byte) error {
-	byHand, err := manifestsBeside(dir, ours)
+func (p *project) warnBeside(dir string, ours map[string][]byte, mark string) error {
+	byHand, err := manifestsBeside(dir, ours, mark)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,9 @@ func isWholeCRD(o manifest.Object) bool {
 	return manifest.IsCRD(o) && kind != ""
 }
 
-// manifestsBeside reads the YAML files below dir that were not generated, without hidden folders.
+// manifestsBeside reads the YAML files below dir that do not begin with mark, without hidden folders.
 // It skips files without manifests.
-func manifestsBeside(dir string, ours map[string][]byte) (map[string][]manifest.Object, error) {
+func manifestsBeside(dir string, ours map[string][]byte, mark string) (map[string][]manifest.Object, error) {
 	out := map[string][]manifest.Object{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -70,7 +70,7 @@ func manifestsBeside(dir string, ours map[string][]byte) (map[string][]manifest.
 			return nil
 		}
 		data, err := os.ReadFile(path)
-		if err != nil || bytes.HasPrefix(data, []byte(yamlMark)) { // generated earlier: about to be removed
+		if err != nil || bytes.HasPrefix(data, []byte(mark)) { // generated earlier: about to be removed
 			return nil
 		}
 		out[path] = objectsOf(path, data)

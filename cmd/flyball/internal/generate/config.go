@@ -2,6 +2,8 @@ package generate
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -68,8 +70,11 @@ func namespaced(objects []any, namespace string) []any {
 	})
 }
 
-// emptyRole returns a role that grants nothing.
-func (p *project) emptyRole() ([]byte, error) {
+// emptyRoleAt returns a role that grants nothing, or nil if the project has no roles, or the file is somebody else's.
+func (p *project) emptyRoleAt(path string) ([]byte, error) {
+	if _, err := os.Stat(filepath.Dir(path)); err != nil || p.foreign(path, nil) != "" {
+		return nil, nil
+	}
 	kind := "ClusterRole"
 	if p.RoleNamespace != "" {
 		kind = "Role"
@@ -94,6 +99,22 @@ func (p *project) selection(rules []admissionv1.RuleWithOperations) *metav1.Labe
 		return names(metav1.LabelSelectorOpNotIn, metav1.NamespaceSystem, p.HookNamespace)
 	}
 	return nil
+}
+
+// both returns a selector for what each of two selects. Nil selects all.
+func both(a, b *metav1.LabelSelector) *metav1.LabelSelector {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	out := a.DeepCopy()
+	out.MatchExpressions = append(out.MatchExpressions, b.MatchExpressions...)
+	for key, value := range b.MatchLabels {
+		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}})
+	}
+	return out
 }
 
 // isBuiltin reports whether a group is one of Kubernetes. Only those are without a dot.
@@ -127,25 +148,28 @@ func (p *project) webhooks() ([]byte, error) {
 			}
 			*name = cmp.Or(v.Name, *name)
 		case webhook.Config:
-			if other := seen[v.Name]; other != nil {
-				problems = append(problems, problemf(m.at, m.name(), "name=%s: the webhook at %s has that name too", v.Name, other.at))
-			}
-			seen[v.Name] = m
 			var err error
+			name := v.Name // a patch may change it
 			if v.Mutating {
 				var w admissionv1.MutatingWebhook
 				w, err = v.ToMutatingWebhook()
-				w.NamespaceSelector = p.selection(w.Rules)
+				w.NamespaceSelector = both(w.NamespaceSelector, p.selection(w.Rules))
 				mutating.Webhooks = append(mutating.Webhooks, w)
+				name = cmp.Or(w.Name, name)
 			} else {
 				var w admissionv1.ValidatingWebhook
 				w, err = v.ToValidatingWebhook()
-				w.NamespaceSelector = p.selection(w.Rules)
+				w.NamespaceSelector = both(w.NamespaceSelector, p.selection(w.Rules))
 				validating.Webhooks = append(validating.Webhooks, w)
+				name = cmp.Or(w.Name, name)
 			}
 			if err != nil {
 				problems = append(problems, problemf(m.at, m.name(), "%v", err))
 			}
+			if other := seen[name]; other != nil {
+				problems = append(problems, problemf(m.at, m.name(), "name=%s: the webhook at %s has that name too", name, other.at))
+			}
+			seen[name] = m
 		}
 	}
 	if err := problems.err(); err != nil {

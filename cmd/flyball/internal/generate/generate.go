@@ -19,7 +19,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -142,7 +141,7 @@ func planOnce(ctx context.Context, o Options, source, all bool, parts []part) (*
 		}
 	}
 	plan.Warnings = p.warnings
-	return p, plan, nil
+	return p, plan, p.refuse(plan)
 }
 
 // planCode adds the code to a plan.
@@ -181,40 +180,41 @@ func (p *project) planManifests(plan *Plan, _ map[string][]byte) error {
 	if err != nil {
 		return err
 	}
+	mark := p.markIn(dir)
 	for _, path := range slices.Sorted(maps.Keys(crds)) {
+		crds[path] = signed(crds[path], mark)
 		if err := plan.add(path, crds[path]); err != nil {
 			return err
 		}
 	}
 	if p.whole {
-		if err := plan.removeStale(bases, crds); err != nil {
+		if err := plan.removeStale(bases, crds, mark); err != nil {
 			return err
 		}
 	}
 	// A binding needs its role, so an empty role replaces none in projects with roles.
-	rbacDir := filepath.Join(dir, "rbac")
+	rolePath := filepath.Join(dir, "rbac", "role.yaml")
 	if role == nil && p.whole {
-		if _, err := os.Stat(rbacDir); err == nil {
-			if role, err = p.emptyRole(); err != nil {
-				return err
-			}
+		if role, err = p.emptyRoleAt(rolePath); err != nil {
+			return err
 		}
 	}
+	role, webhooks = signed(role, mark), signed(webhooks, mark)
 	ours := maps.Clone(crds)
 	if role != nil {
-		ours[filepath.Join(rbacDir, "role.yaml")] = role
+		ours[rolePath] = role
 	}
-	if err := p.warnBeside(dir, ours); err != nil {
+	if err := p.warnBeside(dir, ours, mark); err != nil {
 		return err
 	}
 	for path, data := range map[string][]byte{
-		filepath.Join(rbacDir, "role.yaml"):             role,
+		rolePath: role,
 		filepath.Join(dir, "webhook", "manifests.yaml"): webhooks,
 	} {
 		if data != nil {
 			err = plan.add(path, data)
 		} else if p.whole {
-			err = plan.removeOurs(path)
+			err = plan.removeOurs(path, mark)
 		}
 		if err != nil {
 			return err

@@ -60,8 +60,8 @@ func (p *Plan) removeAll(paths []string) {
 	}
 }
 
-// removeOurs removes a YAML file if it was generated.
-func (p *Plan) removeOurs(path string) error {
+// removeOurs removes a YAML file if its first line is mark.
+func (p *Plan) removeOurs(path, mark string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -69,14 +69,14 @@ func (p *Plan) removeOurs(path string) error {
 	if err != nil {
 		return err
 	}
-	if bytes.HasPrefix(data, []byte(yamlMark)) {
+	if bytes.HasPrefix(data, []byte(mark)) {
 		p.removeAll([]string{path})
 	}
 	return nil
 }
 
-// removeStale removes all generated YAML files of a folder that are not in keep.
-func (p *Plan) removeStale(dir string, keep map[string][]byte) error {
+// removeStale removes all YAML files of a folder that begin with mark and are not in keep.
+func (p *Plan) removeStale(dir string, keep map[string][]byte, mark string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -86,7 +86,7 @@ func (p *Plan) removeStale(dir string, keep map[string][]byte) error {
 		if _, kept := keep[path]; kept || e.IsDir() || filepath.Ext(path) != ".yaml" {
 			continue
 		}
-		if err := p.removeOurs(path); err != nil {
+		if err := p.removeOurs(path, mark); err != nil {
 			return err
 		}
 	}
