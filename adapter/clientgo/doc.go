@@ -26,7 +26,10 @@
 //     nothing, does nothing and logs it.
 //   - Before the first list is complete, a Get of a lister is an error, not NotFound. A List cannot say so: it is
 //     empty. [Readable] says why.
-//   - A transform is set before the start, returns the type that it gets, and changes no identity.
+//   - A transform is set before the start, returns the type that it gets, changes no identity, and sets no field
+//     without JSON.
+//   - The function of InformerFor says what to list, and with which indexes. A transform, a handler of watch errors
+//     and handlers are set on the informer that InformerFor returns; set in the function, they are an error.
 //   - A panic of a handler or index function is logged and reported, and ends nothing.
 //   - An object that cannot be decoded is left out of List, and reported; a Get of it is an error.
 //   - A delete and a create of one name are always two events, with two UIDs. A handler that cannot keep up costs

@@ -23,6 +23,10 @@ var (
 // its kind.
 type TransformTypeError = objects.TypeError
 
+// TransformFieldError says that a transform sets a field that has no JSON. A packed object is its JSON, so it is
+// rejected.
+type TransformFieldError = objects.FieldError
+
 // Readable returns nil if reads of an informer's lister answer for its whole kind. Generated listers cannot say
 // that: before the first list is complete, their List is empty without an error, as in client-go. It takes every
 // informer, also one of client-go, and those that [toolscache.NewTypedSharedIndexInformer] wraps.

@@ -115,9 +115,10 @@ func (s *shared) kindOf(o runtime.Object, gv schema.GroupVersion) (schema.GroupV
 	return schema.GroupVersionKind{}, fmt.Errorf("the scheme has %T as %v, and not in %q", o, all, gv)
 }
 
-// InformerFor implements informers.SharedInformerFactory. Namespace, selectors and indexers are those of the informer
-// that newFunc makes; the selectors of the factory apply, too. newFunc is called once, with a client whose first
-// request is read and never sent. It must not set a transform: that of the factory is used.
+// InformerFor implements informers.SharedInformerFactory. Namespace, selectors, indexers and the period of resyncs are
+// those of the informer that newFunc makes; the selectors of the factory apply, too. newFunc is called once, with a
+// client whose first request is read and never sent. A transform, a handler of watch errors and handlers are set on the
+// result: if newFunc sets one, the informer cannot run.
 //
 // There is no error to return. An informer that cannot be, such as one of a type that no scheme knows, is logged
 // here. Its AddEventHandler returns the error, and so does WaitForCacheSyncWithContext, at once.
@@ -126,7 +127,7 @@ func (f *Factory) InformerFor(o runtime.Object, newFunc internalinterfaces.NewIn
 		if newFunc == nil {
 			return nil, errNoFunc
 		}
-		return f.learner.learn(func(c kubernetes.Interface) toolscache.SharedIndexInformer { return newFunc(c, resync) })
+		return f.learner.learn(resync, newFunc)
 	})
 }
 
@@ -141,7 +142,7 @@ func informerFor(f *Factory, o runtime.Object, learn func(time.Duration) (*templ
 		if err != nil {
 			return newInformer(f.shared, of, nil, err)
 		}
-		of.gvr, of.selection.Namespace = t.gvr, t.namespace
+		of.gvr, of.selection.Namespace, of.resync = t.gvr, t.namespace, t.resync
 		of.selection.Labels = bothLabels(of.selection.Labels, t.labels)
 		of.selection.Fields = bothFields(of.selection.Fields, t.fields)
 		of.gvk, err = f.kindOf(o, t.gvr.GroupVersion())
@@ -161,8 +162,8 @@ func (f *Factory) ForResource(resource schema.GroupVersionResource) (informers.G
 		if !ok {
 			continue
 		}
-		in := informerFor(f, o, func(time.Duration) (*template, error) {
-			return &template{gvr: resource, namespace: f.c.namespace, indexers: namespaceIndex()}, nil
+		in := informerFor(f, o, func(resync time.Duration) (*template, error) {
+			return &template{gvr: resource, namespace: f.c.namespace, indexers: namespaceIndex(), resync: resync}, nil
 		})
 		return generic{in, toolscache.NewGenericLister(in.GetIndexer(), resource.GroupResource())}, nil
 	}

@@ -245,11 +245,7 @@ func (in *Informer) open(ctx context.Context, kind informer.Kind) (*informer.Inf
 	}
 	o := in.s.informerOptions(kind, in.spec.selection)
 	o.Scheme = live.Scheme()
-	switch {
-	case in.transform == nil:
-	case objects.StripsManagedFields(in.transform):
-		o.KeepManagedFields = false
-	default:
+	if in.transform != nil {
 		o.Transform = objects.Transform(kind.GVK, in.transform)
 	}
 	o.Reflector.OnFailure = in.failed
@@ -344,10 +340,10 @@ func (in *Informer) LastSyncResourceVersion() string {
 }
 
 // SetTransform implements SharedInformer. It calls the function once with an empty object: one that returns another
-// type is a *[TransformTypeError]. The function gets no DeletedFinalStateUnknown, and must not change the name, the
+// type is a *[TransformTypeError], and one that sets a field without JSON a *[TransformFieldError]. The function gets no DeletedFinalStateUnknown, and must not change the name, the
 // namespace or the UID. The error is [ErrStarted] once the informer is started.
 func (in *Informer) SetTransform(f toolscache.TransformFunc) error {
-	if f != nil && !objects.StripsManagedFields(f) {
+	if f != nil {
 		gvk := in.spec.gvk
 		if gvk.Kind == "" {
 			gvk = in.spec.gvr.GroupVersion().WithKind(in.spec.gvr.Resource)

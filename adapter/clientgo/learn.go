@@ -27,6 +27,7 @@ type template struct {
 	labels    labels.Selector
 	fields    fields.Selector
 	indexers  toolscache.Indexers
+	resync    time.Duration
 }
 
 // learner finds out what the informers of generated code list: namespaces and selectors hide in their closures. It
@@ -66,14 +67,14 @@ func (l *learner[C]) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var errOtherClient = errors.New("it lists by a client of its own: use NewSharedIndexInformer")
 
-// learn returns what an informer lists. Calls must not overlap.
-func (l *learner[C]) learn(newInformer func(C) toolscache.SharedIndexInformer) (*template, error) {
+// learn returns what an informer lists that is made with a period of resyncs. Calls must not overlap.
+func (l *learner[C]) learn(resync time.Duration, newInformer func(C, time.Duration) toolscache.SharedIndexInformer) (*template, error) {
 	select {
 	case <-l.seen: // of an earlier informer, after its first request
 	default:
 	}
 	var in toolscache.SharedIndexInformer
-	err := run.Safely("new informer", func() error { in = newInformer(l.client); return nil })
+	err := run.Safely("new informer", func() error { in = newInformer(l.client, resync); return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +83,9 @@ func (l *learner[C]) learn(newInformer func(C) toolscache.SharedIndexInformer) (
 	}
 	if packed, ok := From(in); ok {
 		return nil, fmt.Errorf("the function returned a packed informer, %s: a factory needs one of client-go", packed.Name())
+	}
+	if err := checkSettings(in); err != nil {
+		return nil, err
 	}
 	if err := in.SetWatchErrorHandler(func(*toolscache.Reflector, error) {}); err != nil {
 		return nil, err
@@ -107,7 +111,7 @@ func (l *learner[C]) learn(newInformer func(C) toolscache.SharedIndexInformer) (
 	if err != nil {
 		return nil, err
 	}
-	t.indexers = in.GetIndexer().GetIndexers()
+	t.indexers, t.resync = in.GetIndexer().GetIndexers(), resyncPeriod(in, resync)
 	return t, nil
 }
 

@@ -38,6 +38,6 @@ func (t *Typed[F, C]) InformerFor(o runtime.Object, newFunc F) toolscache.Shared
 		if newFunc == nil {
 			return nil, errNoFunc
 		}
-		return t.learner.learn(func(c C) toolscache.SharedIndexInformer { return newFunc(c, resync) })
+		return t.learner.learn(resync, newFunc)
 	})
 }

@@ -114,7 +114,7 @@ func (c *Cache) probeTransforms() error {
 }
 
 func (c *Cache) probe(key kindKey, s crcache.Config) error {
-	if s.Transform == nil || objects.StripsManagedFields(s.Transform) {
+	if s.Transform == nil || stripsManagedFields(s.Transform) {
 		return nil
 	}
 	o, err := key.newObject(c.opts.Scheme)

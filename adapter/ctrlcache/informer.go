@@ -3,11 +3,13 @@ package ctrlcache
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -37,34 +39,38 @@ var _ crcache.Informer = (*Informer)(nil)
 
 // AddEventHandler implements cache.Informer. The handler is resynced in the period of the cache.
 func (in *Informer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	return in.add(h, nil)
+	return in.add(h, toolscache.HandlerOptions{})
 }
 
 // AddEventHandlerWithResyncPeriod implements cache.Informer. Resyncs are spread over the period. Zero or
 // negative: none. The minimum is a second.
 func (in *Informer) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHandler, period time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
-	return in.add(h, &period)
+	return in.add(h, toolscache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions implements cache.Informer. The Logger is not used.
+// AddEventHandlerWithOptions implements cache.Informer. The Logger gets the panics of the handler.
 func (in *Informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	return in.add(h, o.ResyncPeriod)
+	return in.add(h, o)
 }
 
-func (in *Informer) add(h toolscache.ResourceEventHandler, period *time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
+func (in *Informer) add(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	if h == nil {
 		return nil, fmt.Errorf("ctrlcache: handler of %s is nil", in.key)
+	}
+	log := in.c.o.Logger
+	if o.Logger != nil {
+		log = slog.New(logr.ToSlogHandler(*o.Logger))
 	}
 	r := &registration{c: in.c, in: in}
 	r.Registration = handlers.New(h, handlers.Options{
 		Name: "handler of " + in.Name(), Kind: in.key.gvk, Backlog: in.c.o.HandlerBacklog,
-		OnProblem: in.c.o.OnProblem, Logger: in.c.o.Logger,
+		OnProblem: in.c.o.OnProblem, Logger: log,
 	})
 	var joins []handlers.Join
 	for _, w := range in.watches {
 		every := w.resync
-		if period != nil {
-			every = *period
+		if o.ResyncPeriod != nil {
+			every = *o.ResyncPeriod
 		}
 		joins = append(joins, handlers.Join{Feed: w.feed, Resync: every})
 	}

@@ -54,6 +54,10 @@ type Options struct {
 // its kind.
 type TransformTypeError = objects.TypeError
 
+// TransformFieldError says that a transform sets a field that has no JSON. A packed object is its JSON, so it is
+// rejected.
+type TransformFieldError = objects.FieldError
+
 // defaultBacklog is the default of Options.HandlerBacklog.
 const defaultBacklog = 8192
 

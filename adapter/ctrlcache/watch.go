@@ -96,7 +96,7 @@ func (c *Cache) informerOptions(key kindKey, k *kind, namespace string, s crcach
 	}
 	switch {
 	case s.Transform == nil:
-	case objects.StripsManagedFields(s.Transform):
+	case stripsManagedFields(s.Transform):
 		o.KeepManagedFields = false
 	default:
 		o.Transform = objects.Transform(key.gvk, s.Transform)

@@ -32,8 +32,10 @@ With --cache its manager gets the packed cache. That is one line in main.go,
 
 its import, and the module in go.mod. Controllers, clients, webhooks and tests stay
 as they are. The project is built and tested as it is and with the change, in a
-copy outside of any workspace. The change is shown, and written only if all that
-passed before passes with it: an error or Ctrl-C leaves the project untouched.
+copy outside of any workspace. The change is shown, and written only if each package,
+test, subtest and spec of Ginkgo that passed before passes with it: one that is skipped
+or does not run any more counts as broken. An error or Ctrl-C leaves the project
+untouched.
 
 Tests with envtest need a control plane: that of $KUBEBUILDER_ASSETS, or one in
 bin/k8s ("make setup-envtest"), or Flyball's own with --controlplane. Packages of

@@ -4,10 +4,7 @@ package objects
 import (
 	"fmt"
 	"reflect"
-	"runtime"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -28,7 +25,7 @@ func (e *TypeError) Error() string {
 }
 
 // Transform converts a transform of client-go, which may return another object of the same type. What it
-// leaves out of the identity of the object stays.
+// leaves out of the identity of the object stays. A field that it sets and that cannot be held is a *FieldError.
 func Transform(gvk schema.GroupVersionKind, f toolscache.TransformFunc) func(object.Object) error {
 	return func(o object.Object) error {
 		Untag(o)
@@ -42,46 +39,35 @@ func Transform(gvk schema.GroupVersionKind, f toolscache.TransformFunc) func(obj
 			}
 		}()
 		out, err := f(o)
-		if err != nil || out == any(o) {
+		if err != nil {
 			return err
 		}
-		is, was := reflect.ValueOf(out), reflect.ValueOf(o)
-		if !is.IsValid() || is.Type() != was.Type() || is.IsNil() {
-			return &TypeError{Kind: gvk, Got: fmt.Sprintf("%T", out), Want: fmt.Sprintf("%T", o)}
+		was := reflect.ValueOf(o)
+		if out != any(o) {
+			is := reflect.ValueOf(out)
+			if !is.IsValid() || is.Type() != was.Type() || is.IsNil() {
+				return &TypeError{Kind: gvk, Got: fmt.Sprintf("%T", out), Want: fmt.Sprintf("%T", o)}
+			}
+			was.Elem().Set(is.Elem())
 		}
-		was.Elem().Set(is.Elem())
+		if field := lost(was); field != "" {
+			return &FieldError{Kind: gvk, Field: field}
+		}
 		return nil
 	}
 }
 
-// Probe calls a transform with an empty object, and returns an error if it returns another type. Other
-// failures count for nothing: the function may need a whole object.
-func Probe(gvk schema.GroupVersionKind, f toolscache.TransformFunc, o object.Object) error {
-	var wrong *TypeError
+// Probe calls a transform with an empty object, and returns an error if it returns another type, or sets a field that
+// cannot be held. Other failures count for nothing: the function may need a whole object.
+func Probe(gvk schema.GroupVersionKind, f toolscache.TransformFunc, o object.Object) (wrong error) {
 	_ = run.Safely("transform", func() error {
-		wrong, _ = Transform(gvk, f)(o).(*TypeError)
+		switch err := Transform(gvk, f)(o).(type) {
+		case *TypeError, *FieldError:
+			wrong = err
+		}
 		return nil
 	})
-	if wrong != nil {
-		return wrong
-	}
-	return nil
-}
-
-// StripsManagedFields reports whether f is TransformStripManagedFields of controller-runtime: by the name of its code, which the
-// compiler may have inlined into any function, and by what it does.
-func StripsManagedFields(f toolscache.TransformFunc) bool {
-	code := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
-	if code == nil || !strings.Contains(code.Name(), "TransformStripManagedFields.func") {
-		return false
-	}
-	o := &metav1.PartialObjectMetadata{}
-	o.Name, o.Labels, o.Annotations = "n", map[string]string{"a": "b"}, map[string]string{"c": "d"}
-	o.OwnerReferences, o.Finalizers = []metav1.OwnerReference{{Name: "o"}}, []string{"f"}
-	want := o.DeepCopy()
-	o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-	out, err := f(o)
-	return err == nil && out == any(o) && reflect.DeepEqual(o, want)
+	return wrong
 }
 
 // Untag empties the TypeMeta of a typed object, as the decoder of client-go leaves it.

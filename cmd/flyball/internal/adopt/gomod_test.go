@@ -95,15 +95,3 @@ func TestFindAssets(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
-
-func TestPrune(t *testing.T) {
-	results := map[string]string{
-		"a": "fail", "a TestX": "fail", "a TestX/sub": "fail", "a TestXY": "pass",
-		"b": "fail", // it does not build
-		"c": "pass", "c TestZ": "pass",
-	}
-	prune(results)
-	if got := failing(results); len(got) != 2 || got[0] != "a TestX/sub" || got[1] != "b" {
-		t.Errorf("%q", got)
-	}
-}

@@ -58,16 +58,58 @@ func (e *FailedError) Error() string {
 
 func (e *FailedError) Unwrap() error { return e.Err }
 
-// BrokenError says that tests passed before, and fail with the change. Nothing was changed.
+// BrokenError says that tests passed before, and do not with the change. Nothing was changed.
 type BrokenError struct {
-	// Tests are their packages and names.
+	// Tests are their packages and names, without those that only repeat the failure of a subtest.
 	Tests []string
+	// Broken has all of them, and what each does instead.
+	Broken []Broken
 	// Output is what they printed.
 	Output string
 }
 
+// mostBroken is how many tests the error names.
+const mostBroken = 20
+
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("these tests passed before and fail with the packed cache: %s\n%s", strings.Join(e.Tests, ", "), strings.TrimRight(e.Output, "\n"))
+	var named []string
+	for _, b := range e.Broken {
+		if slices.Contains(e.Tests, b.Name) {
+			named = append(named, b.Name+" "+b.Now)
+		}
+	}
+	if n := len(named) - mostBroken; n > 0 {
+		named = append(named[:mostBroken], fmt.Sprintf("and %d more", n))
+	}
+	return fmt.Sprintf("these tests passed before and do not with the packed cache: %s\n%s", strings.Join(named, ", "), strings.TrimRight(e.Output, "\n"))
+}
+
+// newBrokenError returns the error of two runs, or nil. The output is that of the tests and of their packages, which
+// says why a run ended.
+func newBrokenError(before, after *report) error {
+	e := &BrokenError{Broken: after.broken(before)}
+	if len(e.Broken) == 0 {
+		return nil
+	}
+	for _, b := range e.Broken {
+		e.Tests = append(e.Tests, b.Name)
+	}
+	e.Tests = innermost(e.Tests)
+	var shown []string
+	for _, name := range e.Tests {
+		pkg, _, _ := strings.Cut(name, " ")
+		shown = append(shown, name)
+		for _, failed := range after.failed() {
+			if within(failed, pkg) || failed == pkg {
+				shown = append(shown, failed)
+			}
+		}
+	}
+	slices.Sort(shown)
+	for _, name := range slices.Compact(shown) {
+		e.Output += after.output[name]
+	}
+	return e
 }
 
 // trial builds and tests a copy of a project, before and after a change.
@@ -77,7 +119,7 @@ type trial struct {
 	tests  bool
 	skip   bool // packages of end-to-end tests are left out
 	assets string
-	before map[string]string // results of tests
+	before *report
 	// vetFails says that go vet failed before the change.
 	vetFails bool
 }
@@ -156,28 +198,18 @@ func (t *trial) run(ctx context.Context, when string) error {
 	if !t.tests {
 		return nil
 	}
-	results, output, err := t.test(ctx, when)
+	r, err := t.test(ctx, when)
 	if err != nil {
 		return err
 	}
 	if when == "before" {
-		t.before = results
-		if failed := failing(results); len(failed) > 0 {
+		t.before = r
+		if failed := r.failed(); len(failed) > 0 {
 			fmt.Fprintf(t.o.Progress, "before: %s failed already, without any change: %s\n", counted(len(failed), "test"), strings.Join(failed, ", "))
 		}
 		return nil
 	}
-	e := &BrokenError{}
-	for _, name := range failing(results) {
-		if t.before[name] != "fail" {
-			e.Tests = append(e.Tests, name)
-			e.Output += output[name]
-		}
-	}
-	if len(e.Tests) > 0 {
-		return e
-	}
-	return nil
+	return newBrokenError(t.before, r)
 }
 
 func counted(n int, what string) string {
@@ -187,27 +219,11 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func failing(results map[string]string) []string {
-	var out []string
-	for name, r := range results {
-		if r == "fail" {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// event is a line of "go test -json".
-type event struct {
-	Action, Package, ImportPath, Test, Output string
-}
-
-// test runs the tests. It returns the result of each test and package, and what they printed.
-func (t *trial) test(ctx context.Context, when string) (results, output map[string]string, err error) {
-	packages, err := t.packages(ctx)
+// test runs the tests.
+func (t *trial) test(ctx context.Context, when string) (r *report, err error) {
+	all, err := t.packages(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	args, env := []string{"test", "-count=1", "-json"}, []string(nil)
 	if t.assets != "" {
@@ -219,76 +235,51 @@ func (t *trial) test(ctx context.Context, when string) (results, output map[stri
 			if ctx.Err() != nil {
 				bad = context.Cause(ctx)
 			}
-			return nil, nil, bad
+			return nil, bad
 		}
 		defer func() { err = errors.Join(err, p.Close()) }()
 		env = append(env, "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+p.KubeconfigPath())
 		args = append(args, "-p=1") // its packages share the control plane
 	}
-	results, output = map[string]string{}, map[string]string{}
-	done := 0
-	read := func(line []byte) {
-		var e event
-		if json.Unmarshal(line, &e) != nil {
-			return
+	r = newReport()
+	state := func() string { return fmt.Sprintf("%d of %s done", r.done, counted(len(all), "package")) }
+	for _, run := range runs(all) {
+		if err := run.prepare(); err != nil {
+			return nil, err
 		}
-		name := e.Package
-		if e.Test != "" {
-			name += " " + e.Test
+		err := t.o.watched(ctx, when+": go test", t.dir, env, r.read, state, "go", slices.Concat(args, run.paths(), run.args)...)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
-		switch e.Action {
-		case "output", "build-output":
-			if name == "" {
-				name = e.ImportPath
-			}
-			output[name] += e.Output
-		case "pass", "fail", "skip":
-			results[name] = e.Action
-			if e.Test == "" {
-				done++
-			}
+		if failed, ok := errors.AsType[*FailedError](err); ok && len(r.failed()) == 0 {
+			failed.When, failed.Step = when, "go test"
+			return nil, failed // it did not get to the tests
+		}
+		if err := run.readSpecs(r); err != nil {
+			return nil, err
 		}
 	}
-	state := func() string { return fmt.Sprintf("%d of %s done", done, counted(len(packages), "package")) }
-	err = t.o.watched(ctx, when+": go test", t.dir, env, read, state, "go", append(args, packages...)...)
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	var failed *FailedError
-	if errors.As(err, &failed) && len(failing(results)) == 0 {
-		failed.When, failed.Step = when, "go test"
-		return nil, nil, failed // it did not get to the tests
-	}
-	prune(results)
-	ran := 0
-	for name := range results {
-		if strings.Contains(name, " ") && results[name] != "skip" {
-			ran++
-		}
-	}
-	fmt.Fprintf(t.o.Progress, "%s: %s ran, %d failed\n", when, counted(ran, "test"), len(failing(results)))
-	return results, output, nil
-}
-
-// prune removes the failures that only repeat those of their tests and subtests. What remains are the
-// innermost failed tests, and packages that failed without a test.
-func prune(results map[string]string) {
-	for _, name := range failing(results) {
-		for _, other := range failing(results) {
-			if strings.HasPrefix(other, name+" ") || strings.Contains(name, " ") && strings.HasPrefix(other, name+"/") {
-				delete(results, name)
-			}
-		}
-	}
+	fmt.Fprintf(t.o.Progress, "%s: %s ran, %d failed\n", when, counted(r.ran(), "test"), len(r.failed()))
+	return r, nil
 }
 
 // packages lists the packages to test.
-func (t *trial) packages(ctx context.Context) ([]string, error) {
-	out, err := t.o.output(ctx, t.dir, "go", "list", "./...")
+func (t *trial) packages(ctx context.Context) ([]testedPackage, error) {
+	out, err := t.o.output(ctx, t.dir, "go", "list", "-json=ImportPath,Dir,TestImports,XTestImports", "./...")
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(strings.Fields(string(out)), endToEnd), nil
+	var all []testedPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p testedPackage
+		if err := d.Decode(&p); err != nil {
+			return nil, err
+		}
+		if !endToEnd(p.ImportPath) {
+			all = append(all, p)
+		}
+	}
+	return all, nil
 }
 
 // step runs a command that may take long. The error is a *FailedError with its output.
