@@ -20,7 +20,8 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 26144, 19000, []string{
+	// It rose by 400 for which answers are believed, and what is sent again (ADR 36).
+	{"pipeline", 26544, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -34,7 +35,7 @@ var rooms = []room{
 	// restores that end what controllers were about to do. It rose by 40 for watches and owners whose
 	// definition goes. It rose by 260 for paths that are read in one way, for
 	// requests that browsers make, and for objects that controllers cannot reconcile, which are named.
-	{"API server in memory", 20640, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
+	{"API server in memory", 20660, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.
@@ -55,8 +56,8 @@ var rooms = []room{
 // It rose by 35 with pipeline for the flags of the log and of the watched namespaces, and by 400 for what else
 // operators had elsewhere: several clusters in one program (140), TLS, client certificates and bounds of servers
 // (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts. It rose by 12
-// for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 260 with shelf.
-const maxCore = 52947
+// for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 660 with pipeline and shelf.
+const maxCore = 53347
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
