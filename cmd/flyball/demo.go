@@ -39,9 +39,10 @@ The story is told again until Ctrl-C, which ends everything and leaves nothing
 behind. With --once it ends by itself: exit status 0 if every expectation held,
 else 1, and the reason on standard error.
 
-On first use the rules of Kubernetes are built, in 3 to 5 minutes on two cores;
-afterwards the story begins within two seconds. The real control plane takes 5 to 9
-minutes, and then seconds.
+The story begins within a second: what the rules of Kubernetes answer to it is part
+of this program. Should it ask something else, as with another --image, they are
+built, in 3 to 5 minutes on two cores, and the story begins anew. The real control
+plane takes 5 to 9 minutes, and then seconds.
 
 With --kubeconfig it uses that cluster, as its current context says, in a
 namespace of its own that it deletes at the end, also after Ctrl-C. In a cluster
@@ -78,7 +79,7 @@ With -o json each line is one JSON object with the fields
 	fs.StringVarP(&output, "output", "o", "text", "`FORMAT` of the lines: text or json")
 	fs.BoolVar(&o.Real, "real", false, "start a real control plane: API server, etcd, controllers, scheduler")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "use the cluster of this `FILE` instead of starting one")
-	fs.StringVar(&o.Image, "image", "rancher/mirrored-pause:3.6", "`IMAGE` of the Pods, for a cluster with real nodes")
+	fs.StringVar(&o.Image, "image", demo.Image, "`IMAGE` of the Pods, for a cluster with real nodes")
 	fs.DurationVar(&o.Pace, "pace", 400*time.Millisecond, "`TIME` from one Pod to the next")
 	complete(cmd, "output", "text", "json")
 	return cmd

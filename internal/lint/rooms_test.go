@@ -34,8 +34,9 @@ var rooms = []room{
 	// and by 140 for mistakes of users that are named, with what to do, states that need no conversion webhook, and
 	// restores that end what controllers were about to do. It rose by 40 for watches and owners whose
 	// definition goes. It rose by 260 for paths that are read in one way, for
-	// requests that browsers make, and for objects that controllers cannot reconcile, which are named.
-	{"API server in memory", 20660, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
+	// requests that browsers make, and for objects that controllers cannot reconcile, which are named. It rose by 390 for
+	// recorded answers: the demonstration starts without the rules (ADR 40).
+	{"API server in memory", 21050, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.

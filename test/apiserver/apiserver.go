@@ -176,15 +176,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	do, err := rulesFor(ctx, o.progress())
+	asks, err := o.asks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	again := memo.Creates
-	if inBubble() || o.Now != nil {
-		again = memo.All
-	}
-	ask := core.Rules(answers.Over(do, again))
 	now := o.Now
 	if now == nil {
 		now = time.Now
@@ -192,11 +187,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	o.TLS = o.TLS || o.RBAC
 	definitions, unreadable := readDefinitions(o.CRDs, files)
 	first, later := o.early(definitions)
-	begin, err := beginning(core.Rules(answers.Over(do, memo.First)), o.RBAC, first, o.progress())
+	begin, err := beginning(asks, o.RBAC, first, o.progress())
 	if err := errors.Join(unreadable, err); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	options := core.Options{Rules: ask, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
+	options := core.Options{Rules: asks.later, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
 	state := core.New(options)
 	if err := fill(state, begin, o.State, now(), o.progress()); err != nil {
 		return nil, err

@@ -14,9 +14,14 @@ const maxBegin = 32
 
 // beginning returns the first objects of new states: with rbac also roles, and the definitions. It is made once for
 // each such choice. An error of a definition names its file.
-func beginning(ask core.Rules, rbac bool, definitions []definition, progress io.Writer) (*core.Beginning, error) {
+func beginning(a asks, rbac bool, definitions []definition, progress io.Writer) (*core.Beginning, error) {
+	ask := a.first
 	shared.Lock()
 	defer shared.Unlock()
+	if a.alone {
+		clear(shared.begin)
+		defer clear(shared.begin)
+	}
 	begin, err := kept(beginKey(rbac, nil), func() (*core.Beginning, error) { return core.NewBeginning(ask, rbac) })
 	if err != nil || len(definitions) == 0 {
 		return begin, err

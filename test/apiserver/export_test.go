@@ -46,7 +46,7 @@ func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 		t.Fatal(err)
 	}
 	ask := core.Rules(answers.Over(do, memo.Creates))
-	b, err := beginning(ask, false, nil, os.Stderr)
+	b, err := beginning(asks{first: ask}, false, nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ type cluster struct {
 	progress  io.Writer
 	plane     *plane.Plane      // nil: another cluster
 	memory    *apiserver.Server // nil: another cluster
+	steady    *steady           // with memory
 	made      bool              // this program made the namespace
 }
 
@@ -60,13 +61,19 @@ func open(ctx context.Context, o Options) (c *cluster, err error) {
 		c.config = c.plane.RESTConfig()
 	default:
 		fmt.Fprintln(o.Progress, "apiserver: starting an API server in memory on this machine")
-		if c.memory, err = apiserver.New(ctx, apiserver.Options{Controllers: []string{"*"}, Progress: o.Progress}); err != nil {
+		c.steady = &steady{after: o.after}
+		if c.memory, err = apiserver.New(ctx, apiserver.Options{Controllers: []string{"*", "-events"}, Now: c.steady.Now, Seed: "demo", Progress: o.Progress}); err != nil {
 			return c, err
 		}
+		c.steady.server = c.memory
 		fmt.Fprintf(o.Progress, "apiserver: ready after %.1fs at %s\n", time.Since(begun).Seconds(), c.memory.URL())
-		c.config = c.memory.RESTConfig()
+		c.config = c.steady.config("podscaler")
 	}
-	if c.client, err = client.New(c.config, client.Options{FieldOwner: "flyball-demo"}); err != nil {
+	own := c.config
+	if c.steady != nil {
+		own = c.steady.config("flyball-demo")
+	}
+	if c.client, err = client.New(own, client.Options{FieldOwner: "flyball-demo"}); err != nil {
 		return c, err
 	}
 	if err := c.client.Check(ctx); err != nil {
@@ -82,6 +89,9 @@ func (c *cluster) prepare(ctx context.Context) error {
 		return err
 	}
 	c.namespace, c.made = ns.Name, true
+	if c.steady != nil {
+		c.steady.in(ns.Name)
+	}
 	ctx, cancel := context.WithTimeout(ctx, admission)
 	defer cancel()
 	w, err := client.Watch[corev1.ServiceAccount](ctx, c.client, client.InNamespace(ns.Name), client.MatchingFields{"metadata.name": "default"})

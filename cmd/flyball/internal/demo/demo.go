@@ -42,7 +42,13 @@ type Options struct {
 	Colour bool
 	// Out receives the lines, and Progress the progress of the start.
 	Out, Progress io.Writer
+
+	again bool            // another story follows
+	after func(s *steady) // is called after each request; may be nil
 }
+
+// Image is the default image of the Pods. It is in the recorded answers.
+const Image = "rancher/mirrored-pause:3.6"
 
 // errOver says that the story has ended.
 var errOver = errors.New("the story is over")
@@ -50,7 +56,15 @@ var errOver = errors.New("the story is over")
 // Run runs the demonstration until ctx ends, or with Once until the story ends. It has removed
 // everything that it made when it returns. The error is nil if all expectations so far have held,
 // and an *ExpectationError if one has failed. Any other error is a failure of the demonstration.
-func Run(ctx context.Context, o Options) (err error) {
+func Run(ctx context.Context, o Options) error {
+	if o.Real || o.Kubeconfig != "" {
+		return tellOn(ctx, o)
+	}
+	return inMemory(ctx, o)
+}
+
+// tellOn runs the demonstration on one cluster.
+func tellOn(ctx context.Context, o Options) (err error) {
 	c, err := open(ctx, o)
 	if err != nil {
 		return unlessAsked(ctx, err)

@@ -19,9 +19,10 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
+	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(apiserver.Wrap(m)) }
 
 func yes() *bool { held := true; return &held }
 func no() *bool  { held := false; return &held }

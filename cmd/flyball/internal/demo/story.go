@@ -1,8 +1,10 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,6 +18,7 @@ import (
 const (
 	deployment = "web"
 	visitors   = 12
+	finished   = 4                  // of them, the first ones
 	roleLabel  = "flyball.dev/role" // "replica" on the Deployment's Pods; visitors have another value
 
 	reaction = 10 * time.Second // timeout for operations that take milliseconds
@@ -40,6 +43,9 @@ type teller struct {
 	board  *board
 	round  int
 	err    error // the first failure; the rest of the story is skipped
+
+	pods int // the visitors that live
+	each int // for how many of them there is to be one replica; 0: nobody knows
 }
 
 // tell tells the story, and repeats it unless once is set.
@@ -51,10 +57,14 @@ func (t *teller) tell(ctx context.Context) error {
 		}
 		ok := true
 		t.screen.show(Line{Kind: Summary, OK: &ok, Text: "All expectations held."})
-		if t.o.Once {
+		if t.o.Once && !t.o.again {
 			return errOver
 		}
 		t.say(ctx, "Once more, from the start. Ctrl-C ends it.")
+		if t.o.Once {
+			t.do(t.screen.printed(ctx))
+			return cmp.Or(t.err, errOver)
+		}
 		t.pause(ctx, 5)
 	}
 }
@@ -80,7 +90,7 @@ func (t *teller) chapters(ctx context.Context) {
 	t.idle(ctx, 4)
 
 	t.say(ctx, "4 Pods have done their work. 8 are left.")
-	for n := range 4 {
+	for n := range finished {
 		t.finish(ctx, n)
 	}
 	t.expect(ctx, reaction, "2 replicas", replicas(2))
@@ -110,6 +120,7 @@ func (t *teller) chapters(ctx context.Context) {
 	t.expect(ctx, starting, "none of its own Pods left", func(s *state) bool { return len(s.own) == 0 })
 
 	t.say(ctx, "The Deployment goes.")
+	t.begin(ctx)
 	t.do(client.Delete(ctx, t.c.client, t.target()))
 	t.expect(ctx, reaction, "no Deployment", func(s *state) bool { return s.deployment == nil })
 	t.pause(ctx, 1)
@@ -117,6 +128,27 @@ func (t *teller) chapters(ctx context.Context) {
 
 func replicas(n int32) func(*state) bool {
 	return func(s *state) bool { return s.deployment != nil && wanted(s.deployment) == n }
+}
+
+// begin moves the clock of a server in memory before a write.
+func (t *teller) begin(ctx context.Context) {
+	if t.err == nil && t.c.steady != nil {
+		t.do(t.c.steady.step(ctx))
+	}
+}
+
+// reacted waits until podscaler has made of a write what it has to, on a server in memory: all stories there make the same
+// writes in the same order. generation is the least that the Deployment must have.
+func (t *teller) reacted(ctx context.Context, generation int64) {
+	if t.err != nil || t.c.steady == nil || t.each == 0 {
+		return
+	}
+	want := int32((t.pods + t.each - 1) / t.each)
+	bound, cancel := context.WithTimeout(ctx, reaction)
+	defer cancel()
+	_ = t.board.await(bound, func(s *state) bool { // otherwise an expectation fails
+		return s.deployment != nil && s.deployment.Generation >= generation && wanted(s.deployment) == want
+	})
 }
 
 // do stores the first failure.
@@ -202,8 +234,11 @@ func (t *teller) deploy(ctx context.Context) {
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{roleLabel: "replica"}}
 	d.Spec.Template.Labels = map[string]string{roleLabel: "replica", "app": "web"}
 	d.Spec.Template.Spec = t.spec()
+	t.begin(ctx)
 	_, err := client.Create(ctx, t.c.client, d)
 	t.do(err)
+	t.pods, t.each = 0, 5
+	t.reacted(ctx, 0)
 }
 
 func (t *teller) create(ctx context.Context, n int) {
@@ -213,23 +248,34 @@ func (t *teller) create(ctx context.Context, n int) {
 	p := t.visitor(n)
 	p.Labels = map[string]string{"app": "web"}
 	p.Spec = t.spec()
+	t.begin(ctx)
 	_, err := client.Create(ctx, t.c.client, p)
 	t.do(err)
+	t.pods++
+	t.reacted(ctx, 0)
 }
 
 func (t *teller) finish(ctx context.Context, n int) {
 	if t.err != nil {
 		return
 	}
+	t.begin(ctx)
 	_, err := client.PatchStatus(ctx, t.c.client, t.visitor(n), client.MergePatch(map[string]any{"status": map[string]any{"phase": corev1.PodSucceeded}}))
 	t.do(err)
+	t.pods--
+	t.reacted(ctx, 0)
 }
 
 func (t *teller) remove(ctx context.Context, n int) {
 	if t.err != nil {
 		return
 	}
+	t.begin(ctx)
 	t.do(client.Delete(ctx, t.c.client, t.visitor(n)))
+	if n >= finished {
+		t.pods--
+	}
+	t.reacted(ctx, 0)
 }
 
 // byHand scales, and waits until the change is seen.
@@ -237,9 +283,11 @@ func (t *teller) byHand(ctx context.Context, n int32) {
 	if t.err != nil {
 		return
 	}
+	t.begin(ctx)
 	d, err := client.Patch(ctx, t.c.client, t.target(), client.MergePatch(map[string]any{"spec": map[string]any{"replicas": n}}))
 	t.do(err)
 	if err == nil {
+		t.reacted(ctx, d.Generation)
 		t.do(t.board.await(ctx, func(s *state) bool { return s.deployment != nil && s.deployment.Generation >= d.Generation }))
 	}
 }
@@ -248,10 +296,13 @@ func (t *teller) annotate(ctx context.Context, perReplica string) {
 	if t.err != nil {
 		return
 	}
+	t.begin(ctx)
 	_, err := client.Patch(ctx, t.c.client, t.target(), client.MergePatch(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{scaler.PodsPerReplica: perReplica}},
 	}))
 	t.do(err)
+	t.each, _ = strconv.Atoi(perReplica)
+	t.reacted(ctx, 0)
 }
 
 func (t *teller) target() *appsv1.Deployment {
