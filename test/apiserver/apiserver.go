@@ -160,7 +160,10 @@ func Start(t testing.TB, o Options) *Server {
 
 // New starts a server with a state of its own, without a test. The context bounds only the build of the rules. The
 // caller must close the server.
-func New(ctx context.Context, o Options) (*Server, error) {
+func New(ctx context.Context, o Options) (*Server, error) { return newOver(ctx, o, answers) }
+
+// newOver is [New] with a memory of answers.
+func newOver(ctx context.Context, o Options, answers *memo.Memory) (*Server, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}

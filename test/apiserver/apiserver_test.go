@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-io/flyball/test/apiserver"
 )
 
-func newClient(t *testing.T, s *apiserver.Server) *client.Live {
+func newClient(t testing.TB, s *apiserver.Server) *client.Live {
 	t.Helper()
 	c, err := client.New(s.RESTConfig(), client.Options{})
 	if err != nil {

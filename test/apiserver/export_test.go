@@ -38,6 +38,11 @@ func Handler(t testing.TB, ask core.Rules) (h http.Handler, end, restore func())
 	return s, s.Close, func() { s.Restore(first) }
 }
 
+// NewOver is New with a memory of answers, as another process has one.
+func NewOver(ctx context.Context, o Options, answers *memo.Memory) (*Server, error) {
+	return newOver(ctx, o, answers)
+}
+
 // Beginning returns the first objects of new states, and rules that remember answers.
 func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 	t.Helper()

@@ -16,9 +16,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
-	"github.com/flyball-io/flyball/test/planetest"
 )
 
 const (
@@ -34,58 +32,97 @@ const (
 	mostAgain = 10
 )
 
-// Both servers answer the same random calls alike. What fails is made as short as possible, and printed call by
-// call. Sequences run side by side, each in a namespace of its own.
+// Both servers answer the same random calls alike: about kinds that are built in, and about those of drawn definitions,
+// by an administrator and by users with drawn roles. The server in memory has on disk what earlier processes of it have
+// learned. What fails is made as short as possible, and printed call by call. Sequences run side by side.
 func TestRandomCallsAreAnsweredAlike(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
-	wanted, first := int64(number(t, callsEnv, 2000)), int64(number(t, firstEnv, 0))
+	wanted, first := int64(number(t, callsEnv, 2000)), uint64(number(t, firstEnv, 0))
 	if os.Getenv("FLYBALL_LONG") != "" && os.Getenv(callsEnv) == "" {
 		wanted = 100_000
 	}
-	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
-	memory := apiserver.Start(t, apiserver.Options{})
-	on := [2]session{{client: httpClient(t, real.RESTConfig()), url: real.URL()}, {client: httpClient(t, memory.RESTConfig()), url: memory.URL()}}
-	for _, s := range on {
-		s.t, s.ns, s.names = t, "random", map[string]string{}
-		define(&s, "widgets", "Widget", widgetVersion)
+	r := newRig(t)
+	r.process()
+	for i := range r.servers {
+		define(r.session(i, "random"), "widgets", "Widget", widgetVersion)
 	}
-	var sequences, runs, calls, differences, byTheClock atomic.Int64
-	began := time.Now()
-	t.Run("sequences", func(t *testing.T) {
-		for worker := range 8 {
-			t.Run(fmt.Sprint(worker), func(t *testing.T) {
-				t.Parallel()
-				for calls.Load() < wanted && differences.Load() < maxDifferences {
-					n := first + sequences.Add(1) - 1
-					q := newSequence(uint64(n))
-					fails := func(q sequence) string {
-						d, inOne := q.difference(t, on, fmt.Sprintf("random-%d", runs.Add(1)))
-						for again := 0; d != "" && !inOne && again < mostAgain; again++ {
-							time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // the event is the clock: a second begins
-							before := d
-							if d, inOne = q.difference(t, on, fmt.Sprintf("random-%d", runs.Add(1))); d == "" {
-								byTheClock.Add(1)
-								t.Logf("sequence %d, only when a second ends between the two servers (-real +memory):\n%s%s", n, q, before)
-							}
-						}
-						return d
-					}
-					if d := fails(q); d != "" {
-						differences.Add(1)
-						q, d = q.shrink(d, fails)
-						t.Errorf("sequence %d (-real +memory):\n%s%s", n, q, d)
-					}
-					const step = 5000
-					if before, now := calls.Load(), calls.Add(int64(len(q.calls))); now/step != before/step {
-						fmt.Fprintf(os.Stderr, "%d of %d calls, %d differences, %v\n", now, wanted, differences.Load(), time.Since(began).Round(time.Second))
-					}
-				}
-			})
+	var namespaces []string
+	for range randomWorkers {
+		namespaces = append(namespaces, r.namespace())
+	}
+	c := &campaign{rig: r, wanted: wanted, began: time.Now()}
+	// So many sequences are made in one process, so that the short form has some, too.
+	inProcess := uint64(min(inRound, max(30, wanted/80)))
+	for n := first; !c.over(); {
+		round := n / inRound
+		if n == first || n%inRound == 0 {
+			r.begin(round, namespaces)
 		}
-	})
-	t.Logf("%d calls in %d sequences, %v; %d sequences differed only when a second ended", calls.Load(), sequences.Load(), time.Since(began).Round(time.Second), byTheClock.Load())
+		end := min(n+inProcess, (round+1)*inRound)
+		c.next.Store(n)
+		t.Run(fmt.Sprintf("sequences %d to %d", n, end-1), func(t *testing.T) {
+			for _, ns := range namespaces {
+				t.Run(ns, func(t *testing.T) {
+					t.Parallel()
+					c.work(t, ns, end)
+				})
+			}
+		})
+		if n = end; n%inRound == 0 {
+			r.end(round)
+		}
+		r.process()
+	}
+	t.Logf("%d calls in %d sequences, %v; %d sequences differed only when a second ended; %d namespaces were not emptied", c.calls.Load(), c.sequences.Load(), time.Since(c.began).Round(time.Second), c.byTheClock.Load(), r.fresh.Load()-randomWorkers)
+}
+
+// campaign counts the calls to a rig.
+type campaign struct {
+	rig    *rig
+	wanted int64
+	began  time.Time
+
+	next                                      atomic.Uint64 // sequence
+	sequences, calls, differences, byTheClock atomic.Int64
+}
+
+func (c *campaign) over() bool {
+	return c.calls.Load() >= c.wanted || c.differences.Load() >= maxDifferences
+}
+
+// work makes sequences in a namespace, up to number end.
+func (c *campaign) work(t *testing.T, namespace string, end uint64) {
+	for !c.over() {
+		n := c.next.Add(1) - 1
+		if n >= end {
+			return
+		}
+		c.sequences.Add(1)
+		q := newSequence(n)
+		fails := func(q sequence) string {
+			d, inOne := c.rig.difference(t, q, &namespace)
+			for again := 0; d != "" && !inOne && again < mostAgain; again++ {
+				time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // the event is the clock: a second begins
+				before := d
+				if d, inOne = c.rig.difference(t, q, &namespace); d == "" {
+					c.byTheClock.Add(1)
+					t.Logf("sequence %d, only when a second ends between the two servers (-real +memory):\n%s%s", n, q, before)
+				}
+			}
+			return d
+		}
+		if d := fails(q); d != "" {
+			c.differences.Add(1)
+			q, d = q.shrink(d, fails)
+			t.Errorf("sequence %d (-real +memory):\n%s%s", n, q, d)
+		}
+		const step = 5000
+		if before, now := c.calls.Load(), c.calls.Add(q.size()); now/step != before/step {
+			fmt.Fprintf(os.Stderr, "%d of %d calls, %d differences, %v\n", now, c.wanted, c.differences.Load(), time.Since(c.began).Round(time.Second))
+		}
+	}
 }
 
 // number returns the number that an environment variable has.
@@ -110,14 +147,43 @@ type sequence struct {
 // newSequence returns the sequence of a number.
 func newSequence(n uint64) sequence {
 	d := dice{rand.New(rand.NewPCG(n, 1))}
-	q := sequence{kinds: []randomKind{randomKinds[d.IntN(len(randomKinds))]}}
-	if other := randomKinds[d.IntN(len(randomKinds))]; other.path != q.kinds[0].path && !repairs(q.kinds[0], other) {
+	kinds := randomKinds
+	if d.IntN(2) == 0 {
+		kinds = definitionsOf(n / inRound)[d.IntN(drawnInRound)].kinds
+	}
+	q := sequence{kinds: []randomKind{kinds[d.IntN(len(kinds))]}}
+	if d.IntN(2) == 0 {
+		kinds = randomKinds
+	}
+	if other := kinds[d.IntN(len(kinds))]; other.path != q.kinds[0].path && !repairs(q.kinds[0], other) {
 		q.kinds = append(q.kinds, other)
 	}
+	for i := range q.kinds {
+		k, pool := &q.kinds[i], shaped
+		if k.pool != nil {
+			pool = k.pool
+		}
+		if k.names = []string{"a", "b", "c"}; k.pool != nil || d.IntN(2) == 0 {
+			k.names = []string{d.pick(pool...), d.pick(pool...), d.pick(pool...), d.pick(pool...)}
+		}
+	}
+	users := d.IntN(3) == 0
 	for range 1 + d.IntN(callsInARow) {
-		q.calls = append(q.calls, d.call(q.kinds[d.IntN(len(q.kinds))]))
+		c := d.call(q.kinds[d.IntN(len(q.kinds))])
+		if users && d.IntN(2) == 0 {
+			c.user = userName(d.IntN(usersInRound))
+		}
+		q.calls = append(q.calls, c)
 	}
 	return q
+}
+
+// size is the number of requests that a sequence is counted as.
+func (q sequence) size() (n int64) {
+	for _, c := range q.calls {
+		n += max(c.size, 1)
+	}
+	return n
 }
 
 // repairs reports whether two kinds are Services and Events. A loop of the real server that checks the addresses of
@@ -130,21 +196,23 @@ func repairs(a, b randomKind) bool {
 func (q sequence) String() string {
 	var b strings.Builder
 	for i, c := range q.calls {
-		fmt.Fprintf(&b, "%d. %s\n", i, c.name)
+		fmt.Fprintf(&b, "%d. %s %s\n", i, c.name, c.user)
 	}
 	return b.String()
 }
 
-// difference makes the calls to both servers, and says what differs; "" if nothing does. inOne reports whether all calls
-// were made in one second of the clock: an apply that changes nothing makes a version if a second has ended since that
-// of another manager, and so it matters between which calls one ends.
-func (q sequence) difference(t *testing.T, on [2]session, namespace string) (differs string, inOne bool) {
+// difference makes the calls of a sequence to both servers in a namespace, and says what differs; "" if nothing does. A
+// namespace that does not get empty afterwards is replaced. inOne reports whether all calls were made in one second of
+// the clock: an apply that changes nothing makes a version if a second has ended since that of another manager, and so
+// it matters between which calls one ends.
+func (r *rig) difference(t *testing.T, q sequence, namespace *string) (differs string, inOne bool) {
+	defer r.use(q.kinds)()
 	second := time.Now().Unix()
 	defer func() { inOne = time.Now().Unix() == second }()
 	var pair [2]*world
 	for i := range pair {
-		s := &session{t: t, client: on[i].client, url: on[i].url, ns: namespace, names: map[string]string{}}
-		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+		s := r.session(i, *namespace)
+		s.t = t
 		for _, k := range q.kinds {
 			s.loose = s.loose || strings.HasSuffix(k.path, "/jobs")
 		}
@@ -161,13 +229,18 @@ func (q sequence) difference(t *testing.T, on [2]session, namespace string) (dif
 	defer func() {
 		for _, w := range pair {
 			for _, k := range q.kinds {
-				w.send("DELETE", w.path(k.path), "")
+				if !w.clear(k.path) && !k.cluster {
+					*namespace = r.namespace()
+					return
+				}
 			}
 		}
 	}()
 	for i, c := range q.calls {
-		for _, w := range pair {
+		for n, w := range pair {
+			w.client = r.clients[n][c.user]
 			c.run(w)
+			w.client = r.clients[n][""]
 		}
 		if d := compare(fmt.Sprintf("call %d", i)); d != "" {
 			return d, false
@@ -215,6 +288,23 @@ func (w *world) last(path string, n int) answer {
 		return answer{}
 	}
 	return all[max(0, len(all)-1-n)]
+}
+
+// clear removes all objects of a collection, those with finalizers, too. It reports whether none is left.
+func (w *world) clear(path string) bool {
+	list := func() (out []answer) {
+		_, _, text := w.send("GET", w.path(path), "")
+		var l struct{ Items []answer }
+		_ = json.Unmarshal(text, &l) // a failure has no items
+		return l.Items
+	}
+	w.send("DELETE", w.path(path), `{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`)
+	for _, o := range list() {
+		one := w.path(path + "/" + o.Metadata.Name)
+		w.send("PATCH", one, `{"metadata":{"finalizers":null}}`, "Content-Type", mergePatch)
+		w.send("DELETE", one, `{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`)
+	}
+	return len(list()) == 0
 }
 
 // watches has each kind watched from the first version that the world remembers of it, to the deletion of an object

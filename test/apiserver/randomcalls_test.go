@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// call is one request, the same for both servers but for what they told before.
+// call is one request, or several alike, the same for both servers but for what they told before.
 type call struct {
 	name string
 	run  func(*world)
+	user string // "": the administrator
+	size int64  // how many requests it is counted as, if they are several
 }
 
 // randomKind is a kind of random calls. A change is a merge patch of it.
@@ -21,6 +23,12 @@ type randomKind struct {
 	changes          []string
 	// subresources are those that may be patched, besides the object itself.
 	subresources []string
+	// pool are the names that its objects may have, if only some are valid; nil: any. names are those of a sequence.
+	pool, names []string
+	// ruled says that rules read the name: that of an object whose name is generated is valid by chance.
+	ruled bool
+	// cluster says that its objects have no namespace.
+	cluster bool
 }
 
 // dice decide.
@@ -57,16 +65,21 @@ var randomMetadata = []string{
 // call draws one call.
 func (d dice) call(k randomKind) call {
 	pick := d.pick
-	name := pick("a", "b", "c")
+	name := pick(k.names...)
 	one := k.path + "/" + name
 	query := pick("", "", "", "?dryRun=All", "?fieldManager=other", "?fieldValidation=Strict")
-	switch verb := pick("create", "create", "create", "generate", "mutant", "get", "list", "put", "put", "stale", "merge", "merge", "change", "change", "json", "strategic", "apply", "apply", "delete", "delete", "collection"); verb {
+	switch verb := pick("create", "create", "create", "many", "generate", "mutant", "get", "list", "put", "put", "stale", "merge", "merge", "change", "change", "json", "strategic", "apply", "apply", "delete", "delete", "collection"); verb {
 	case "create":
 		body := k.body(name, d.metadata(2)...)
-		return call{"create " + body, func(w *world) { w.remember(one, w.post(k.path+query, body)) }}
+		return call{name: "create " + body, run: func(w *world) { w.remember(one, w.post(k.path+query, body)) }}
+	case "many": // of one form, so that answers are remembered
+		return d.many(k, query)
 	case "generate":
+		if k.ruled {
+			return d.call(k)
+		}
 		body := strings.Replace(k.body(name), `"name"`, `"generateName"`, 1)
-		return call{"create " + body, func(w *world) {
+		return call{name: "create " + body, run: func(w *world) {
 			// A name by chance would stand anywhere in a list.
 			if a := w.post(k.path+query, body); a.Metadata.Name != "" {
 				w.patch(mergePatch, k.path+"/"+a.Metadata.Name, `{"metadata":{"finalizers":null}}`)
@@ -75,15 +88,15 @@ func (d dice) call(k randomKind) call {
 		}}
 	case "mutant":
 		body := d.mutant(k.body(name), k.path != "~/services") // DIFFERENCES.md
-		return call{"create " + body, func(w *world) { w.remember(one, w.post(k.path+query, body)) }}
+		return call{name: "create " + body, run: func(w *world) { w.remember(one, w.post(k.path+query, body)) }}
 	case "get":
 		accept := pick(jsonType, acceptTable, acceptPartial)
-		return call{"get", func(w *world) { w.do("GET", one, "", "Accept", accept) }}
+		return call{name: "get", run: func(w *world) { w.do("GET", one, "", "Accept", accept) }}
 	case "list":
-		options := pick("", "?labelSelector=l", "?labelSelector=l!=1", "?labelSelector=l+in+(1,2)", "?fieldSelector=metadata.name=a", "?fieldSelector=spec.nodeName=n", "?limit=1", "?limit=2&labelSelector=l",
+		options := pick("", "?labelSelector=l", "?labelSelector=l!=1", "?labelSelector=l+in+(1,2)", "?fieldSelector=metadata.name="+name, "?fieldSelector=spec.nodeName=n", "?limit=1", "?limit=2&labelSelector=l",
 			"?resourceVersion=0", "?limit=1&resourceVersion=0", "?resourceVersionMatch=Exact&resourceVersion=VERSION", "?resourceVersionMatch=Exact", "?labelSelector=(")
 		accept := pick(jsonType, jsonType, acceptTable, acceptPartial)
-		return call{"list " + options, func(w *world) {
+		return call{name: "list " + options, run: func(w *world) {
 			if strings.Contains(options, "resourceVersion=0") { // answered from a cache of the real server, which waits for a list
 				w.send2("GET", w.path(k.path), "")
 			}
@@ -101,26 +114,26 @@ func (d dice) call(k randomKind) call {
 		}
 		metadata := pick(randomMetadata...)
 		unconditional := d.IntN(2) == 0
-		return call{fmt.Sprintf("put the %d last of %s with %s", back, one, metadata), func(w *world) {
+		return call{name: fmt.Sprintf("put the %d last of %s with %s", back, one, metadata), run: func(w *world) {
 			was := w.last(one, back)
 			w.remember(one, w.put(one+query, changed(was.raw, metadata, unconditional)))
 		}}
 	case "merge":
 		body := `{"metadata":{` + pick(randomMetadata...) + `}}`
-		return call{"merge " + body, func(w *world) { w.remember(one, w.patch(mergePatch, one+query, body)) }}
+		return call{name: "merge " + body, run: func(w *world) { w.remember(one, w.patch(mergePatch, one+query, body)) }}
 	case "change":
 		body, at := pick(k.changes...), pick(append([]string{""}, k.subresources...)...)
 		if at != "" {
 			at = "/" + at
 		}
-		return call{"merge " + one + at + " " + body, func(w *world) { w.remember(one, w.patch(mergePatch, one+at+query, body)) }}
+		return call{name: "merge " + one + at + " " + body, run: func(w *world) { w.remember(one, w.patch(mergePatch, one+at+query, body)) }}
 	case "json":
 		body := pick(`[{"op":"add","path":"/metadata/labels","value":{"l":"3"}}]`, `[{"op":"remove","path":"/metadata/labels"}]`, `[{"op":"test","path":"/metadata/name","value":"a"},{"op":"add","path":"/metadata/annotations","value":{"t":"u"}}]`,
 			`[{"op":"replace","path":"/kind","value":"Nothing"}]`, `[{"op":"add","path":"/nothing/x","value":1}]`, `[{"op":"nonsense"}]`, `[]`, `{}`)
-		return call{"json patch " + body, func(w *world) { w.remember(one, w.patch(jsonPatch, one+query, body)) }}
+		return call{name: "json patch " + body, run: func(w *world) { w.remember(one, w.patch(jsonPatch, one+query, body)) }}
 	case "strategic":
 		body := pick(`{"metadata":{"finalizers":["example.com/g"]}}`, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/f"]}}`, `{"metadata":{"labels":{"$patch":"replace","z":"1"}}}`, `{"$patch":"delete"}`, `{"nothing":1}`)
-		return call{"strategic patch " + body, func(w *world) { w.remember(one, w.patch(strategic, one+query, body)) }}
+		return call{name: "strategic patch " + body, run: func(w *world) { w.remember(one, w.patch(strategic, one+query, body)) }}
 	case "apply":
 		manager := pick("m", "n")
 		body := k.body(name, d.metadata(1)...)
@@ -129,20 +142,38 @@ func (d dice) call(k randomKind) call {
 			body = fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,%s}}`, apiVersion, kind, name, pick(randomMetadata...))
 		}
 		options := "?fieldManager=" + manager + pick("", "&force=true", "&dryRun=All")
-		return call{"apply " + options + " " + body, func(w *world) { w.remember(one, w.patch(applyPatch, one+options, body)) }}
+		return call{name: "apply " + options + " " + body, run: func(w *world) { w.remember(one, w.patch(applyPatch, one+options, body)) }}
 	case "delete":
 		body := pick("", "", `{"gracePeriodSeconds":0}`, `{"gracePeriodSeconds":5}`, `{"gracePeriodSeconds":-1}`, `{"propagationPolicy":"Foreground"}`, `{"propagationPolicy":"Orphan"}`, `{"propagationPolicy":"Background"}`, `{"propagationPolicy":"Nonsense"}`,
 			`{"preconditions":{"uid":"none"}}`, `{"preconditions":{"resourceVersion":"1"}}`, `{"dryRun":["All"]}`, `{"dryRun":["Nonsense"]}`, `{"orphanDependents":true}`)
-		return call{"delete " + one + " " + body, func(w *world) { w.remember(one, w.delete(one, body)) }}
+		return call{name: "delete " + one + " " + body, run: func(w *world) { w.remember(one, w.delete(one, body)) }}
 	default:
-		options := pick("?labelSelector=l", "?labelSelector=l=1", "?fieldSelector=metadata.name=b", "?labelSelector=l&dryRun=All")
-		return call{"delete collection " + options, func(w *world) {
+		options := pick("?labelSelector=l", "?labelSelector=l=1", "?fieldSelector=metadata.name="+name, "?labelSelector=l&dryRun=All")
+		return call{name: "delete collection " + options, run: func(w *world) {
 			// In which order the real server deletes is chance: the next call tells what it left.
 			w.note("%d", w.send2("DELETE", w.path(k.path+options), ""))
 			w.since[k.path] = w.get(k.path).Metadata.ResourceVersion
 			maps.DeleteFunc(w.seen, func(path string, _ []answer) bool { return strings.HasPrefix(path, k.path+"/") })
 		}}
 	}
+}
+
+// many creates objects that differ in their names only, all that its kind may have in any order, and deletes them.
+func (d dice) many(k randomKind, query string) call {
+	names := slices.Clone(k.pool)
+	if names == nil {
+		names = slices.Clone(shaped)
+	}
+	d.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	metadata := d.metadata(1)
+	return call{name: fmt.Sprintf("create each of %s, by %s", names, k.body("NAME", metadata...)), size: int64(len(names)), run: func(w *world) {
+		for _, name := range names {
+			w.remember(k.path+"/"+name, w.post(k.path+query, k.body(name, metadata...)))
+		}
+		for _, name := range names {
+			w.delete(k.path+"/"+name, `{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`)
+		}
+	}}
 }
 
 // field returns the name of a field of metadata.

@@ -25,6 +25,8 @@ type form struct {
 	places []place
 	// create says that the question creates an object, and so has values in its other objects too. See [context].
 	create bool
+	// secret says that the question or its answer may have credentials, so that no file has it.
+	secret bool
 }
 
 // place is the place of a value in a body, and the kind of the value.
@@ -43,27 +45,29 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8192); return &b 
 
 // form returns the form of a question. It reports false for lists, which are too long to remember.
 //
-// The values of a create are the uid, the suffix of a generated name, the time, the version, the name for kinds in
-// [alike], and the texts in fields of [opaque]. The values of a read are the time and the version. Other questions have
-// no values: only an equal question finds their answers.
+// The values of a create are the uid, the time, the version, the name or the suffix of one that is generated if rules do
+// not read it, and the texts in fields of [opaque]. The values of a read are the time and the version. Other questions
+// have no values: only an equal question finds their answers.
 func (m *Memory) form(req *rules.Request) (f form, ok bool) {
 	if req.Collection != nil {
 		return f, false
 	}
 	bare := *req
 	bare.Body, bare.Objects = nil, nil
-	kind := kindOf(req.URL)
-	if creates := creates(req, kind); creates || reads(req) {
-		if values, ok := valuesOf(req); ok {
-			f.values, f.create = values, creates
-			if creates {
-				f.places = placesIn(req, kind)
-			}
-			for _, p := range f.places {
-				f.values[p.kind] = string(p.of(req.Body))
-			}
-			bare.UID, bare.Suffix, bare.Now, bare.Version = "", strings.Repeat("x", len(req.Suffix)), 0, uint64(values.digits())
+	f.secret = secret(req)
+	if values, ok := valuesOf(req); ok && !ages(req) {
+		kind := kindOf(req.URL)
+		if req.Method == http.MethodGet && len(req.Impersonate) == 0 {
+			f.values = values
+		} else if creates(req, kind) {
+			f.values, f.places, f.create = m.valuesIn(req, kind, values)
 		}
+	}
+	if f.values != (values{}) {
+		bare.UID, bare.Now, bare.Version = "", 0, uint64(f.values.digits())
+	}
+	if f.values[valueSuffix] != "" {
+		bare.Suffix = strings.Repeat("x", len(req.Suffix))
 	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -122,10 +126,8 @@ func creates(req *rules.Request, kind string) bool {
 	return alike[kind] || len(definition(req, kind)) > 0
 }
 
-// reads reports whether a question is a read whose answer shows no ages.
-func reads(req *rules.Request) bool {
-	return req.Method == http.MethodGet && len(req.Impersonate) == 0 && !strings.Contains(req.Accept, "as=Table")
-}
+// ages reports whether the answer to a question may be a table, which tells how long ago something was.
+func ages(req *rules.Request) bool { return strings.Contains(req.Accept, "Table") }
 
 // kindOf returns the group and the resource of the path of a collection, such as "apps/deployments", or "/pods" in the
 // core group; "" for other paths.
@@ -174,19 +176,17 @@ var alike = map[string]bool{
 	"resource.k8s.io/resourceslices": true,
 }
 
-// free reports whether a name is a value: rules treat names of its kind alike, and nothing else in the question can be
+// readsName reports whether rules may read the name of an object of a kind for more than its shape.
+func (m *Memory) readsName(req *rules.Request, kind string) bool {
+	return !alike[kind] && m.shapes.readsNames(definition(req, kind))
+}
+
+// free reports whether a name, or the end of one, can only show up in the answer: nothing else in the question can be
 // compared with it. places has the place of the name and those of opaque texts, in order. Opaque texts are never
 // compared with anything.
-func free(req *rules.Request, kind string, name []byte, places []place) bool {
+func free(req *rules.Request, name []byte, places []place) bool {
 	if !rotates(name) {
 		return false
-	}
-	if !alike[kind] {
-		text := definition(req, kind)
-		ruled := bytes.Contains(text, []byte(`"x-kubernetes-validations"`))
-		if len(text) == 0 || ruled && bytes.Count(text, []byte("metadata")) > bytes.Count(text, []byte(`"metadata":`)) { // one may ask for the name
-			return false
-		}
 	}
 	from := 0
 	for _, p := range places {
@@ -198,11 +198,16 @@ func free(req *rules.Request, kind string, name []byte, places []place) bool {
 	if bytes.Contains(req.Body[from:], name) || strings.Contains(req.URL, string(name)) || strings.Contains(req.User, string(name)) {
 		return false
 	}
+	for _, group := range req.Groups {
+		if strings.Contains(group, string(name)) {
+			return false
+		}
+	}
 	for k, text := range req.Objects {
 		if hooks(k) && bytes.Contains(text, name) { // its webhooks may be for objects with this name as a label
 			return false
 		}
-		if n := len(k) - len(name); n > 0 && k[n-1] == '/' && k[n:] == string(name) { // it was looked up, and is there
+		if len(text) > 0 && strings.HasSuffix(k, string(name)) { // it was looked up, and is there
 			return false
 		}
 	}
@@ -242,42 +247,4 @@ func changed(objects map[string]json.RawMessage, change, changeTime func(string)
 		}
 	}
 	return out
-}
-
-// shapes remembers, for the texts of objects, a hash that objects share that differ only in uids, versions and times.
-// The texts never change, so the address of its first byte identifies a text. It is safe for concurrent use.
-type shapes struct {
-	mu    sync.Mutex
-	known map[*byte]shaped
-	bytes int // of the texts, which are held
-}
-
-type shaped struct {
-	length int
-	sum    [sha256.Size]byte
-}
-
-// maxShapes is the most bytes of texts whose shapes are known. All are forgotten then.
-const maxShapes = 4 << 20
-
-func (s *shapes) of(text []byte) [sha256.Size]byte {
-	first := &text[0]
-	s.mu.Lock()
-	known, ok := s.known[first]
-	s.mu.Unlock()
-	if ok && known.length == len(text) {
-		return known.sum
-	}
-	blank := func(text string) string { return strings.Repeat("x", len(text)) }
-	sum := sha256.Sum256(marked(text, blank, blank))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil || s.bytes >= maxShapes {
-		s.known, s.bytes = map[*byte]shaped{}, 0
-	}
-	if _, ok := s.known[first]; !ok {
-		s.bytes += len(text)
-	}
-	s.known[first] = shaped{len(text), sum}
-	return sum
 }

@@ -106,8 +106,8 @@ func (m *Memory) Counts() (hits, misses uint64) {
 	return m.hits, m.misses
 }
 
-// inFile reports whether the answer to a question belongs into the file.
-func (a Again) inFile(f *form) bool { return f.create || a != Creates }
+// inFile reports whether the answer to a question belongs into the file. One with credentials does not.
+func (a Again) inFile(f *form) bool { return !f.secret && (f.create || a != Creates) }
 
 // find returns the template for a question; nil if there is none. asked reports whether the question was asked before.
 func (m *Memory) find(f *form, again Again) (t *template, asked bool) {

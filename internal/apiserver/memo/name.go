@@ -6,9 +6,15 @@ import (
 	"strings"
 )
 
-// inJSON returns the place of the name of an object in a body, and those of the strings in one of its fields, an object
-// of strings. It returns none if a place is not certain.
-func inJSON(body []byte, of texts) (name span, found []span) {
+// parts are what a body has for values.
+type parts struct {
+	name    span   // empty if there is none
+	texts   []span // the strings in a field of the object, an object of strings
+	managed bool   // whether it has managed fields
+}
+
+// inJSON returns the parts of a body. It reports false if a place is not certain.
+func inJSON(body []byte, of texts) (out parts, ok bool) {
 	s := scanner{text: body}
 	text := func(to func(span)) bool {
 		s.space()
@@ -24,12 +30,12 @@ func inJSON(body []byte, of texts) (name span, found []span) {
 			if inMetadata != of.inMetadata || key != of.field || s.next() != '{' {
 				return s.value()
 			}
-			once := found == nil
+			once := out.texts == nil
 			return s.object(func(string) bool {
 				if s.next() != '"' {
 					return s.value()
 				}
-				return text(func(at span) { found = append(found, at) })
+				return text(func(at span) { out.texts = append(out.texts, at) })
 			}) && once
 		}
 	}
@@ -39,16 +45,14 @@ func inJSON(body []byte, of texts) (name span, found []span) {
 		}
 		return s.object(func(key string) bool {
 			if key != "name" {
+				out.managed = out.managed || key == "managedFields"
 				return field(true)(key)
 			}
-			once := name == span{}
-			return text(func(at span) { name = at }) && once
+			once := out.name == span{}
+			return text(func(at span) { out.name = at }) && once
 		})
 	})
-	if s.failed {
-		return span{}, nil
-	}
-	return name, found
+	return out, !s.failed
 }
 
 // scanner reads JSON to find the place of a string.
@@ -192,35 +196,37 @@ func (s *scanner) list() bool {
 
 // inProtobuf is [inJSON] for protobuf. Field 2 of the envelope is the object, its field 1 the metadata, and field 1 of
 // that the name. The strings are the values of a map, whose field has a number.
-func inProtobuf(body []byte, of texts) (name span, found []span) {
-	const magic = "k8s\x00"
+func inProtobuf(body []byte, of texts) (out parts, ok bool) {
+	const magic, managedFields = "k8s\x00", 17
 	if !bytes.HasPrefix(body, []byte(magic)) {
-		return span{}, nil
+		return out, false
 	}
 	object, ok := one(body, span{len(magic), len(body)}, 2)
 	if !ok {
-		return span{}, nil
+		return out, false
 	}
 	metadata, ok := one(body, object, 1)
 	if !ok {
-		return span{}, nil
+		return out, false
 	}
-	name, _ = one(body, metadata, 1)
+	names := 0
+	if !numbered(body, metadata, 1, func(at span) { out.name, names = at, names+1 }) || names > 1 ||
+		!numbered(body, metadata, managedFields, func(span) { out.managed = true }) {
+		return out, false
+	}
 	if of.number == 0 {
-		return name, nil
+		return out, true
 	}
 	in := object
 	if of.inMetadata {
 		in = metadata
 	}
-	if !numbered(body, in, of.number, func(entry span) {
+	ok = numbered(body, in, of.number, func(entry span) {
 		if text, ok := one(body, entry, 2); ok {
-			found = append(found, text)
+			out.texts = append(out.texts, text)
 		}
-	}) {
-		found = nil
-	}
-	return name, found
+	})
+	return out, ok
 }
 
 // one returns the place of the field with a number, which must occur once and have a length.

@@ -23,32 +23,42 @@ type texts struct {
 	inMetadata bool
 }
 
-// placesIn returns the places of the values in a body, in order: the name of the object, and opaque texts. A body that
-// is neither JSON nor protobuf has none.
-func placesIn(req *rules.Request, kind string) (out []place) {
-	var name span
-	var spans []span
+// valuesIn returns the values of a create, and the places of those that its body has, in order: the name of the object,
+// and opaque texts. v has the other values. It reports false if the body is neither JSON nor protobuf, or a place is not
+// certain, or the body has times that rules compare with that of the question: those of managed fields.
+func (m *Memory) valuesIn(req *rules.Request, kind string, v values) (_ values, out []place, ok bool) {
+	var b parts
 	mediaType, _, _ := strings.Cut(req.ContentType, ";")
 	switch mediaType {
 	case "", "application/json":
-		name, spans = inJSON(req.Body, opaque[kind])
+		b, ok = inJSON(req.Body, opaque[kind])
 	case "application/vnd.kubernetes.protobuf":
-		name, spans = inProtobuf(req.Body, opaque[kind])
+		b, ok = inProtobuf(req.Body, opaque[kind])
 	}
-	for _, at := range spans {
+	if !ok || b.managed {
+		return values{}, nil, false
+	}
+	for _, at := range b.texts {
 		if n := len(out); n < maxTexts && isPlain(at.of(req.Body)) {
 			out = append(out, place{at, valueText + n})
 		}
 	}
-	if name == (span{}) {
-		return out
+	reads := m.readsName(req, kind)
+	if b.name.begin == b.name.end { // it is generated, with the suffix
+		if reads || !free(req, []byte(req.Suffix), out) {
+			v[valueSuffix] = ""
+		}
+	} else if name := (place{b.name, valueName}); !reads {
+		with := append(slices.Clone(out), name)
+		slices.SortFunc(with, func(a, b place) int { return cmp.Compare(a.begin, b.begin) })
+		if free(req, name.of(req.Body), with) {
+			out = with
+		}
 	}
-	out = append(out, place{name, valueName})
-	slices.SortFunc(out, func(a, b place) int { return cmp.Compare(a.begin, b.begin) })
-	if !free(req, kind, name.of(req.Body), out) {
-		out = slices.DeleteFunc(out, func(p place) bool { return p.kind == valueName })
+	for _, p := range out {
+		v[p.kind] = string(p.of(req.Body))
 	}
-	return out
+	return v, out, true
 }
 
 // mask overwrites a value with a text that is equal for all values that can replace it.

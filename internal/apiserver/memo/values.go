@@ -91,7 +91,10 @@ func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 		return nil, nil, false
 	}
 	out := *req
-	out.UID, out.Suffix, out.Now = rotated(req.UID, turn(turnUID, n)), rotated(req.Suffix, turn(turnSuffix, n)), then.UnixNano()+int64(n)
+	out.UID, out.Now = rotated(req.UID, turn(turnUID, n)), then.UnixNano()+int64(n)
+	if f.values[valueSuffix] != "" {
+		out.Suffix = rotated(req.Suffix, turn(turnSuffix, n))
+	}
 	if out.Version, ok = otherVersion(req.Version, n); !ok {
 		return nil, nil, false
 	}
@@ -108,7 +111,10 @@ func (f *form) other(req *rules.Request, n int) (*rules.Request, *form, bool) {
 		out.Objects = changed(req.Objects, func(text string) string { return rotated(text, turn(ofContext, n)) }, func(text string) string { return turnedTime(text, n+2) })
 	}
 	g := &form{key: f.key, places: f.places, create: f.create}
-	g.values[valueUID], g.values[valueSuffix] = out.UID, out.Suffix
+	g.values[valueUID] = out.UID
+	if f.values[valueSuffix] != "" {
+		g.values[valueSuffix] = out.Suffix
+	}
 	g.values.setTime(then)
 	g.values.setVersions(out.Version)
 	for _, p := range f.places {
