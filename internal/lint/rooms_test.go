@@ -36,13 +36,14 @@ var rooms = []room{
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.
-	{"test kits", 5200, 4600, []string{
+	// It rose by 800 for internal/sizes, by which each reader of bytes is tested with the same objects of every size.
+	{"test kits", 6000, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
-		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
+		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/sizes",
 	}},
 	// What the command-line tool shares with the benchmarks. No operator has it in it.
 	{"tools", 200, 200, []string{"internal/recording"}},
-	{"internal", 14610, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14630, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -53,8 +54,9 @@ var rooms = []room{
 // It rose by 35 with pipeline for the flags of the log and of the watched namespaces, and by 400 for what else
 // operators had elsewhere: several clusters in one program (140), TLS, client certificates and bounds of servers
 // (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts. It rose by 12
-// for Informer.Version, by which programs of the peers wait until they read their own writes.
-const maxCore = 52687
+// for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 18 with
+// internal for one limit of the size of an object, by which every read is bounded.
+const maxCore = 52705
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
