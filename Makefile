@@ -8,7 +8,7 @@ PACKAGES := $(addsuffix /...,$(MODULES))
 # More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
 TESTFLAGS ?=
 
-.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models scale soak demo clean
+.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes scale soak demo clean
 
 all: lint test
 
@@ -123,6 +123,12 @@ fuzz:
 
 models:
 	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Agrees?With' -v ./internal/delta ./store ./workqueue
+
+# Objects of 0 to 3 MiB through every reader of bytes: 200 random cases each, and a few on the real control plane.
+SIZES = $(shell grep -rl --include='*_test.go' 'flyball/internal/sizes"' . | xargs -n1 dirname | sort -u)
+sizes: controlplane rules
+	FLYBALL_LONG=1 $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestSizes' $(SIZES)
+	FLYBALL_REAL=1 $(GO) test $(TESTFLAGS) -count=1 -timeout 10m -run '^TestSizes' ./test/servertest
 
 # 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
 scale:

@@ -3,7 +3,6 @@ package client
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -75,23 +74,20 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupV
 	return gvk, nil
 }
 
-// maxObject is the maximum size of one object in an answer. The limit of etcd is 1.5 MB by default.
-const maxObject = 64 << 20
-
 // readObject reads the answer to a request for one object. said is not nil if the answer is a Status that
 // reports success. One that reports a failure does not fit the code of the answer: no API server sent it.
 func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, said *metav1.Status, err error) {
 	defer resp.Body.Close()
 	ct := resp.Header.Get("Content-Type")
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxObject+1))
-	if err != nil {
-		return wire.Raw{}, nil, err
-	}
+	data, err := wire.ReadObject(resp.Body, wire.Limits{})
 	bad := func(err error) (wire.Raw, *metav1.Status, error) {
 		return wire.Raw{}, nil, badAnswer(call, ct, data, err)
 	}
-	if len(data) > maxObject {
-		return bad(fmt.Errorf("the object is larger than %d bytes", maxObject))
+	if large, is := errors.AsType[*wire.TooLargeError](err); is {
+		return bad(large)
+	}
+	if err != nil {
+		return wire.Raw{}, nil, err
 	}
 	raw, err = wire.ParseObject(data, ct, kind)
 	if s, is := errors.AsType[*wire.StatusError](err); is {

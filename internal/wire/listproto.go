@@ -45,7 +45,7 @@ func (l *protoList) next() (Raw, error) {
 		if err != nil {
 			return Raw{}, l.s.cut(err)
 		}
-		if l.s.offset() > l.raw || f.size > l.raw-l.s.offset() {
+		if f.end > l.raw {
 			return Raw{}, l.s.syntax(errTruncatedMessage)
 		}
 		switch {
@@ -115,7 +115,7 @@ func (l *protoList) outer() error {
 			l.found = true
 			l.s.enter()
 			if f.size > 0 {
-				l.raw = l.s.offset() + f.size
+				l.raw = f.end
 				return nil
 			}
 		case 3, 4:

@@ -2,10 +2,22 @@ package wire
 
 import (
 	"bytes"
+	"io"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// ReadObject reads the body of an answer that is one object, whole, for [ParseObject]. A body above the limit of one
+// object is a *[TooLargeError].
+func ReadObject(body io.Reader, lim Limits) ([]byte, error) {
+	most := lim.frame()
+	b, err := io.ReadAll(io.LimitReader(body, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = &TooLargeError{Size: int64(len(b)), Limit: most}
+	}
+	return b, err
+}
 
 // ParseObject reads an answer that is one object of this kind. The Raw shares memory with body, which must not change.
 // A Status is a *[StatusError], another kind a *[KindError], another content type a *[ContentTypeError], and invalid

@@ -35,10 +35,11 @@ type protoStream struct {
 	inField bool // the content of head is next
 }
 
-// protoHead is the head of a field. size counts the bytes of content that follow: 0 for numbers.
+// protoHead is the head of a field. size counts the bytes of content that follow: 0 for numbers. end is the offset
+// behind the field in the body, however much of the content has been taken.
 type protoHead struct {
-	num, typ int
-	size     int64
+	num, typ  int
+	size, end int64
 }
 
 func newProtoStream(lim Limits) protoStream {
@@ -147,18 +148,20 @@ func (s *protoStream) field() (h protoHead, err error) {
 				return h, s.syntax(errOverflow)
 			}
 			h.size = int64(v)
-			s.head, s.inField = h, true
+			s.inField = true
 		}
-		return h, nil
 	case typeFixed32:
+		s.at += n
 		s.skipped = 4
 	case typeFixed64:
+		s.at += n
 		s.skipped = 8
 	default:
 		s.at += n
 		return h, s.syntax(errBadTag)
 	}
-	s.at += n
+	h.end = s.offset() + h.size
+	s.head = h
 	return h, nil
 }
 

@@ -55,13 +55,17 @@ func (w *window) more(want int) error {
 	return ErrIncomplete
 }
 
-// fill reads once. An error is returned by more, after the held bytes.
+// fill reads once. An error is returned by more, after the held bytes. A buffer that may not grow is one.
 func (w *window) fill(body io.Reader) {
 	if w.err != nil {
 		return
 	}
 	w.makeRoom(w.want)
 	w.want = 0
+	if len(w.buf) == cap(w.buf) {
+		w.err = &TooLargeError{Size: w.max, Limit: w.max - slack}
+		return
+	}
 	for range 100 { // a reader that returns 0, nil this often has failed
 		free := w.buf[len(w.buf):cap(w.buf)]
 		n, err := body.Read(free)
