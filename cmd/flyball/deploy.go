@@ -17,12 +17,14 @@ func newDeploy() *cobra.Command {
 		Long: `Apply everything in config/default to a cluster, server-side: namespace, CRDs,
 permissions, the Deployment, Services, and webhook configurations, in an order
 in which each finds what it needs. With --dry-run it is printed instead, as YAML
-for "kubectl apply --server-side -f -".`,
+for "kubectl apply --server-side -f -". Nothing is applied if a change of a CRD
+breaks clients or stored objects, unless --allow-breaking is given.`,
 		Example: `  flyball deploy --image registry.example/shop:v1
   flyball deploy --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, false) },
 	}
 	f.bind(cmd)
+	bindBreaking(cmd, &f.allowBreaking)
 	cmd.Flags().StringVar(&f.image, "image", "", "`IMAGE` of the program (default: that of config/manager)")
 	return cmd
 }
@@ -34,7 +36,8 @@ func newUndeploy() *cobra.Command {
 		Short: "Take all of a project out of a cluster",
 		Long: `Delete everything in config/default from a cluster: first the CRDs, with all
 objects of their kinds, while the program still runs and can clean up after
-them; then the rest.`,
+them; then the rest. While that takes, it is printed which objects are left, and
+for whose finalizers they wait. At the end of --timeout the error has them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, everything, true) },
 	}
 	f.bind(cmd)

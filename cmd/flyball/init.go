@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flyball-io/flyball/cmd/flyball/internal/generate"
+	"github.com/flyball-io/flyball/cmd/flyball/internal/kustomize"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 )
 
@@ -112,7 +114,7 @@ const systemNamespace = "system"
 func projectOptions(p *scaffold.Project, o *generate.Options) {
 	o.EmbeddedObjectMeta = o.EmbeddedObjectMeta || p.GenerateEmbeddedObjectMeta
 	o.DangerousTypes = o.DangerousTypes || p.AllowDangerousTypes
-	o.HookNamespace = systemNamespace
+	o.HookNamespace, o.DeployNamespace = systemNamespace, kustomize.Namespace(filepath.Join(o.Dir, "config", "default"))
 	if p.Namespaced {
 		o.RoleNamespace = systemNamespace
 	}

@@ -30,6 +30,8 @@ type clusterFlags struct {
 	dryRun  bool
 	timeout time.Duration
 	image   string
+	// allowBreaking applies CRDs with breaking changes.
+	allowBreaking bool
 }
 
 func (f *clusterFlags) bind(cmd *cobra.Command) {
@@ -54,10 +56,14 @@ func newInstall() *cobra.Command {
 		Short: "Put the CRDs of a project into a cluster",
 		Long: `Apply the CRDs of the project to a cluster, server-side, and wait until their
 kinds are served. With --dry-run they are printed instead. They are those of
-config/default, so "flyball install" after "flyball deploy" changes nothing.`,
+config/default, so "flyball install" after "flyball deploy" changes nothing.
+A CRD that is being deleted is waited for, and made anew. Nothing is applied if
+a change breaks clients or stored objects, as "flyball crd diff" tells, unless
+--allow-breaking is given.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, manifest.IsCRD, false) },
 	}
 	f.bind(cmd)
+	bindBreaking(cmd, &f.allowBreaking)
 	return cmd
 }
 
@@ -119,6 +125,9 @@ func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool
 	if deleting {
 		err = manifest.Delete(ctx, c, objs, telling(out, "deleted", &done))
 	} else {
+		if err := gate(ctx, c, objs, f.allowBreaking, cmd.ErrOrStderr()); err != nil {
+			return err
+		}
 		err = manifest.Apply(ctx, c, fieldOwner, objs, telling(out, "applied", &done))
 	}
 	if err == nil && done == 0 {
@@ -127,10 +136,15 @@ func (f *clusterFlags) run(cmd *cobra.Command, wanted func(manifest.Object) bool
 	return err
 }
 
-// telling prints each change, and counts it.
-func telling(out io.Writer, what string, done *int) func(manifest.Object) {
-	return func(o manifest.Object) {
-		*done++
-		fmt.Fprintln(out, what, manifest.Name(o))
+// telling prints each change, and counts it. It prints what is waited for.
+func telling(out io.Writer, what string, done *int) *manifest.Report {
+	return &manifest.Report{
+		Done: func(o manifest.Object) {
+			*done++
+			fmt.Fprintln(out, what, manifest.Name(o))
+		},
+		Waiting: func(o manifest.Object, why string) {
+			fmt.Fprintf(out, "waiting for the end of %s: %s\n", manifest.Name(o), why)
+		},
 	}
 }

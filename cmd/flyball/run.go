@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
@@ -30,6 +31,8 @@ type runFlags struct {
 	webhookAddr string
 	webhooks    bool
 	must        bool // fail if webhooks do not work
+	// own starts a control plane, though there is a cluster.
+	own, allowBreaking bool
 }
 
 func newRun() *cobra.Command {
@@ -39,9 +42,10 @@ func newRun() *cobra.Command {
 		Short: "Run a project's program on this machine",
 		Long: `Build the project's program and run it on this machine, until Ctrl-C:
 
-1. on the cluster of --kubeconfig or $KUBECONFIG, or else on a control plane that
-   is started for it and removed at the end (see "flyball controlplane"). How to
-   reach that with kubectl is printed.
+1. on the cluster of --kubeconfig, $KUBECONFIG or ~/.kube/config, as "flyball
+   install" and kubectl find it. If there is none, or with --controlplane, it
+   runs on a control plane that is started for it and removed at the end (see
+   "flyball controlplane"). How to reach that with kubectl is printed.
 2. The namespace, CRDs and webhook configurations of the project are applied.
    Webhooks are called by URL, at --webhook-addr on this machine. Whether the API
    server reaches that is tried first, with a webhook that concerns nobody's
@@ -56,7 +60,8 @@ func newRun() *cobra.Command {
    those of config/rbac.`,
 		Example: `  flyball run
   flyball run -- --metrics-addr 127.0.0.1:8080 --probe-addr 127.0.0.1:8081
-  flyball run --kubeconfig ~/.kube/config -- --debug`,
+  flyball run --controlplane
+  flyball run --context kind-dev -- --debug`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.must = f.webhooks && cmd.Flags().Changed("webhooks")
 			return unlessAsked(cmd.Context(), f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args))
@@ -64,10 +69,14 @@ func newRun() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.dir, "dir", ".", "`DIR` of the project, or a folder in it")
-	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "use the cluster of this `FILE` (default: that of $KUBECONFIG, if it is set)")
+	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "use the cluster of this `FILE` (default: $KUBECONFIG, then ~/.kube/config)")
 	fs.StringVar(&f.where.Context, "context", "", "`NAME` of the context in it (default: its current one)")
 	fs.StringVar(&f.webhookAddr, "webhook-addr", "127.0.0.1:9443", "`HOST:PORT` of the webhooks")
 	fs.BoolVar(&f.webhooks, "webhooks", true, "have the API server call the webhooks, if it reaches them; given as --webhooks, it is an error if it does not")
+	fs.BoolVar(&f.own, "controlplane", false, "run on a control plane of its own, which is removed at the end")
+	bindBreaking(cmd, &f.allowBreaking)
+	cmd.MarkFlagsMutuallyExclusive("controlplane", "kubeconfig")
+	cmd.MarkFlagsMutuallyExclusive("controlplane", "context")
 	return cmd
 }
 
@@ -88,7 +97,10 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("go build ./cmd: %w", err)
 	}
-	stays := f.where.Kubeconfig != "" || os.Getenv("KUBECONFIG") != ""
+	stays, err := f.stays()
+	if err != nil {
+		return err
+	}
 	if !stays {
 		pl, err := plane.Start(ctx, plane.Options{Progress: errOut})
 		if err != nil {
@@ -102,6 +114,7 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(errOut, "the cluster:", cfg.Host)
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
 		return err
@@ -143,6 +156,9 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 			forgiving(objs)
 		}
 	}
+	if err := gate(ctx, c, objs, f.allowBreaking, errOut); err != nil {
+		return err
+	}
 	if err := apply(ctx, c, objs, out); err != nil {
 		return err
 	}
@@ -158,6 +174,18 @@ func (f *runFlags) run(ctx context.Context, out, errOut io.Writer, args []string
 		return errors.Join(fmt.Errorf("the program: %w", err), sent)
 	}
 	return sent
+}
+
+// stays reports whether the command runs on a cluster that is there already: where "flyball install" would find one.
+func (f *runFlags) stays() (bool, error) {
+	if f.own {
+		return false, nil
+	}
+	_, err := client.Config(f.where)
+	if f.where == (client.ConfigOptions{}) && errors.Is(err, rest.ErrNotInCluster) {
+		return false, nil
+	}
+	return true, err
 }
 
 // isRunWith reports whether a program outside of the cluster needs an object.

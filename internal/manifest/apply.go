@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,18 +26,16 @@ var (
 
 // Apply applies objects server-side as the field manager owner. It takes over fields that other
 // managers own. If the objects include CRDs, Apply waits until their kinds are served before it
-// applies the rest; ctx bounds the wait. After an error, the objects applied so far remain. applied
-// is called after each object, unless it is nil.
-func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, applied func(Object)) error {
+// applies the rest; ctx bounds the wait. It waits for an object that is being deleted, and makes it
+// again. After an error, the objects applied so far remain. r may be nil.
+func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, r *Report) error {
 	sorted := Sorted(objs)
 	var kinds []Object
 	for i, o := range sorted {
-		if _, err := client.Apply(ctx, c, o, owner, client.Force{}); err != nil {
-			return fmt.Errorf("apply %s: %w", Name(o), err)
+		if err := applyOne(ctx, c, owner, o, r); err != nil {
+			return err
 		}
-		if applied != nil {
-			applied(o)
-		}
+		r.done(o)
 		if !IsCRD(o) {
 			continue
 		}
@@ -52,13 +49,29 @@ func Apply(ctx context.Context, c *client.Live, owner string, objs []Object, app
 	return nil
 }
 
+// applyOne applies an object so that it stays.
+func applyOne(ctx context.Context, c *client.Live, owner string, o Object, r *Report) error {
+	for {
+		now, err := client.Apply(ctx, c, o, owner, client.Force{})
+		if err != nil {
+			return fmt.Errorf("apply %s: %w", Name(o), err)
+		}
+		if now.GetDeletionTimestamp() == nil {
+			return nil
+		}
+		if err := awaitDeleted(ctx, c, now, r); err != nil {
+			return fmt.Errorf("apply %s: it is being deleted: %w", Name(o), err)
+		}
+	}
+}
+
 // awaitEstablished returns when the kinds of these CRDs are served, and the client has discovered
 // them.
 func awaitEstablished(ctx context.Context, c *client.Live, crds []Object) error {
 	for _, crd := range crds {
 		for done := false; !done; {
 			var err error
-			if done, err = watchUntil(ctx, c, crdKind, crd.GetName(), "", isEstablished); err != nil {
+			if done, err = watchUntil(ctx, c, crdKind, object.KeyOf(crd), "", isEstablished); err != nil {
 				return fmt.Errorf("%s: not established: %w", Name(crd), err)
 			}
 		}
@@ -125,8 +138,8 @@ var errDeleted = errors.New("it was deleted")
 
 // watchUntil watches one object until ok returns true. It starts from a version, or from the
 // current state. done is false without an error if the server ends the watch.
-func watchUntil(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
-	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(kind), client.FieldSelector("metadata.name="+name), client.AtVersion(version))
+func watchUntil(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, key object.Key, version string, ok func(*unstructured.Unstructured) (bool, error)) (done bool, err error) {
+	w, err := client.Watch[unstructured.Unstructured](ctx, c, client.OfKind(kind), client.InNamespace(key.Namespace), client.FieldSelector("metadata.name="+key.Name), client.AtVersion(version))
 	if err != nil {
 		return false, err
 	}
@@ -151,9 +164,8 @@ func watchUntil(ctx context.Context, c *client.Live, kind schema.GroupVersionKin
 
 // Delete deletes objects in reverse order, except that CRDs come first. It waits until all objects
 // of a CRD's kind are gone, while the controllers that clean up after them still run. It also waits
-// until everything in a deleted namespace is gone. Objects that do not exist are skipped. deleted is
-// called after each object, unless it is nil.
-func Delete(ctx context.Context, c *client.Live, objs []Object, deleted func(Object)) error {
+// until everything in a deleted namespace is gone. Objects that do not exist are skipped. r may be nil.
+func Delete(ctx context.Context, c *client.Live, objs []Object, r *Report) error {
 	sorted := Sorted(objs)
 	slices.Reverse(sorted)
 	slices.SortStableFunc(sorted, func(a, b Object) int {
@@ -173,18 +185,12 @@ func Delete(ctx context.Context, c *client.Live, objs []Object, deleted func(Obj
 		case err != nil:
 			return fmt.Errorf("delete %s: %w", Name(o), err)
 		}
-		switch kind := o.GroupVersionKind(); {
-		case IsCRD(o):
-			err = awaitDeleted(ctx, c, crdKind, o.GetName(), "objects of its kind are")
-		case kind == namespaceKind:
-			err = awaitDeleted(ctx, c, kind, o.GetName(), "what is in it is")
+		if IsCRD(o) || o.GroupVersionKind() == namespaceKind {
+			if err := awaitDeleted(ctx, c, o, r); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if deleted != nil {
-			deleted(o)
-		}
+		r.done(o)
 	}
 	meta.MaybeResetRESTMapper(c.Mapper()) // the client discovers the kinds again
 	return nil
@@ -195,45 +201,4 @@ func isAbsent(err error) bool {
 		return true
 	}
 	return err != nil && client.IgnoreNotFound(err) == nil
-}
-
-// awaitDeleted waits until an object, and everything in it, is deleted. If that takes too long, the
-// error has the server's reason.
-func awaitDeleted(ctx context.Context, c *client.Live, kind schema.GroupVersionKind, name, held string) error {
-	var waits string
-	look := func(o *unstructured.Unstructured) (bool, error) { waits = terminating(o); return false, nil }
-	for {
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(kind)
-		err := c.Get(ctx, object.Key{Name: name}, o, client.GetOptions{})
-		if isAbsent(err) {
-			return nil
-		}
-		if err == nil {
-			_, _ = look(o)
-			_, err = watchUntil(ctx, c, kind, name, o.GetResourceVersion(), look)
-		}
-		if errors.Is(err, errDeleted) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s %s: %s still there%s: %w", kind.Kind, name, held, waits, err)
-		}
-	}
-}
-
-// terminating returns the conditions of a CRD or namespace about its deletion, or "".
-func terminating(o *unstructured.Unstructured) string {
-	var all []string
-	for _, c := range conditions(o) {
-		t, _ := c["type"].(string)
-		message, _ := c["message"].(string)
-		if c["status"] == "True" && message != "" && (t == "Terminating" || strings.HasPrefix(t, "Namespace")) {
-			all = append(all, message)
-		}
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return " (the server says: " + strings.Join(all, "; ") + ")"
 }

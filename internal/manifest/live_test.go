@@ -57,8 +57,8 @@ func TestApplyTwiceThenDeleteLeavesNothing(t *testing.T) {
 	ctx := t.Context()
 	c, objs := live(t, thing)
 	var told []string
-	tell := func(what string) func(manifest.Object) {
-		return func(o manifest.Object) { told = append(told, what+" "+manifest.Name(o)) }
+	tell := func(what string) *manifest.Report {
+		return &manifest.Report{Done: func(o manifest.Object) { told = append(told, what+" "+manifest.Name(o)) }}
 	}
 	for range 2 {
 		if err := manifest.Apply(ctx, c, "me", objs, tell("applied")); err != nil {

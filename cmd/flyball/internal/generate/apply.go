@@ -3,13 +3,16 @@ package generate
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"golang.org/x/tools/go/packages"
 	"k8s.io/code-generator/cmd/applyconfiguration-gen/args"
@@ -78,6 +81,9 @@ func (p *project) applyConfigurations() (map[string][]byte, error) {
 			continue
 		}
 		if err := p.applyConfigurationsOf(pkg, group, to, out); err != nil {
+			if problems, ok := errors.AsType[Problems](err); ok {
+				return nil, problems
+			}
 			return nil, fmt.Errorf("apply configurations of %s: %w", pkg.PkgPath, err)
 		}
 	}
@@ -128,6 +134,10 @@ func (p *project) applyConfigurationsOf(pkg *loader.Package, group, to string, o
 	if err := c.ExecuteTargets(generators.GetTargets(c, a)); err != nil {
 		return err
 	}
+	version := groupVersion(pkg)
+	if version == "" {
+		return Problems{problemf(Position{File: p.rel(pkg.GoFiles[0])}, "+"+applyMarker, "apply configurations need the group and version of the package: var GroupVersion = schema.GroupVersion{Group: %q, Version: …}", group)}
+	}
 	base := filepath.Join(filepath.Dir(pkg.GoFiles[0]), filepath.FromSlash(to))
 	return fs.WalkDir(os.DirFS(tmp), "out", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -142,9 +152,27 @@ func (p *project) applyConfigurationsOf(pkg *loader.Package, group, to string, o
 			return err
 		}
 		data = bytes.ReplaceAll(data, []byte(yearStands), []byte(cmp.Or(p.Year, "YEAR")))
+		data = bytes.ReplaceAll(data, []byte(".SchemeGroupVersion."), []byte("."+version+"."))
 		out[filepath.Join(base, rel)] = generatedBy.ReplaceAll(data, []byte(codeMark))
 		return nil
 	})
+}
+
+// groupVersion returns the name of the variable with the group and version of a package, or "". The generator knows only
+// the first of them.
+func groupVersion(pkg *loader.Package) string {
+	for _, name := range []string{"SchemeGroupVersion", "GroupVersion"} {
+		for _, file := range pkg.Syntax {
+			for _, d := range file.Decls {
+				if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR && slices.ContainsFunc(g.Specs, func(s ast.Spec) bool {
+					return slices.ContainsFunc(s.(*ast.ValueSpec).Names, func(id *ast.Ident) bool { return id.Name == name })
+				}) {
+					return name
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // clients returns the generator's markers for the kinds of a package, by the name of the type.

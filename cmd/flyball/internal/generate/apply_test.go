@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 // A package that asks for apply configurations gets them. They build, and go with the marker.
@@ -37,11 +36,27 @@ import ac "example.com/shop/api/v1/applyconfiguration/api/v1"
 
 var Order = ac.Order("name", "namespace").WithSpec(ac.OrderSpec().WithSize(3))
 `))
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "./use")
-	build.Dir = dir
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for _, declared := range []string{
+		`var GroupVersion = schema.GroupVersion{Group: "shop.example.com", Version: "v1"}`,
+		`var SchemeGroupVersion = schema.GroupVersion{Group: "shop.example.com", Version: "v1"}`,
+		"var (\n\tSchemeGroupVersion = schema.GroupVersion{Group: \"shop.example.com\", Version: \"v1\"}\n\tGroupVersion = SchemeGroupVersion\n)",
+	} {
+		const was = `var GroupVersion = schema.GroupVersion{Group: "shop.example.com", Version: "v1"}`
+		edit(t, dir, "api/v1/groupversion.go", was, declared)
+		apply(t, Code, o)
+		build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "./use", "./api/v1/...")
+		build.Dir = dir
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", declared, err, out)
+		}
+		edit(t, dir, "api/v1/groupversion.go", declared, was)
 	}
+	edit(t, dir, "api/v1/groupversion.go", "var GroupVersion", "var Version")
+	if _, err := Code(t.Context(), o); err == nil || !strings.Contains(err.Error(), "api/v1/groupversion.go: +kubebuilder:ac:generate: apply configurations need the group and version") {
+		t.Errorf("without a group and version: %v", err)
+	}
+	edit(t, dir, "api/v1/groupversion.go", "var Version", "var GroupVersion")
+	apply(t, Code, o)
 	again := apply(t, All, o)
 	if again.Compiles {
 		t.Error("All says that it checked whether all compiles, with the apply configurations")
@@ -56,42 +71,6 @@ var Order = ac.Order("name", "namespace").WithSpec(ac.OrderSpec().WithSize(3))
 	apply(t, Code, o)
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(order))); !os.IsNotExist(err) {
 		t.Errorf("%s without the marker: %v", order, err)
-	}
-}
-
-// In a namespaced project all rules but those for URLs are in a Role, beside what has its namespace.
-func TestNamespacedRules(t *testing.T) {
-	rule := func(resource string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{Resources: []string{resource}}
-	}
-	urls := rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}}
-	cluster, own, other := rbacv1.ClusterRole{}, rbacv1.Role{}, rbacv1.Role{}
-	cluster.Name, own.Name, other.Name = "r", "r", "r"
-	cluster.Rules, own.Rules, other.Rules = []rbacv1.PolicyRule{rule("a"), urls}, []rbacv1.PolicyRule{rule("b")}, []rbacv1.PolicyRule{rule("c")}
-	own.Namespace, other.Namespace = "system", "other"
-	for _, objects := range [][]any{{cluster, own, other}, {cluster, other}} {
-		out := namespaced(objects, "system")
-		var in []string
-		for _, o := range out {
-			switch o := o.(type) {
-			case rbacv1.ClusterRole:
-				if len(o.Rules) != 1 || o.Rules[0].NonResourceURLs == nil {
-					t.Errorf("ClusterRole: %+v", o.Rules)
-				}
-			case rbacv1.Role:
-				for _, r := range o.Rules {
-					in = append(in, o.Namespace+"/"+r.Resources[0])
-				}
-			}
-		}
-		slices.Sort(in)
-		want := []string{"other/c", "system/a", "system/b"}
-		if len(objects) == 2 {
-			want = want[:2]
-		}
-		if !slices.Equal(in, want) {
-			t.Errorf("%q, want %q", in, want)
-		}
 	}
 }
 

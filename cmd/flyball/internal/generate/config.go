@@ -2,89 +2,14 @@ package generate
 
 import (
 	"cmp"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-tools/pkg/genall"
-	"sigs.k8s.io/controller-tools/pkg/rbac"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 )
-
-// roles generates the ClusterRole and Roles, or nil if no marker asks for any.
-func (p *project) roles() ([]byte, error) {
-	objects, err := rbac.GenerateRoles(&genall.GenerationContext{Collector: p.collector, Roots: p.roots}, p.RoleName)
-	if err != nil || len(objects) == 0 {
-		return nil, err
-	}
-	if p.RoleNamespace != "" {
-		objects = namespaced(objects, p.RoleNamespace)
-	}
-	return document(objects...)
-}
-
-// namespaced turns the rules of a ClusterRole into a Role in a namespace. Rules for URLs stay: no
-// Role can have them.
-func namespaced(objects []any, namespace string) []any {
-	var out []any
-	var moved []rbacv1.PolicyRule
-	name := ""
-	for _, o := range objects {
-		cluster, ok := o.(rbacv1.ClusterRole)
-		if !ok {
-			out = append(out, o)
-			continue
-		}
-		var stay []rbacv1.PolicyRule
-		for _, r := range cluster.Rules {
-			if len(r.NonResourceURLs) > 0 {
-				stay = append(stay, r)
-			} else {
-				moved = append(moved, r)
-			}
-		}
-		name = cluster.Name
-		if cluster.Rules = stay; len(stay) > 0 {
-			out = append(out, cluster)
-		}
-	}
-	if name == "" {
-		return out
-	}
-	for i, o := range out {
-		if role, ok := o.(rbacv1.Role); ok && role.Namespace == namespace && role.Name == name {
-			role.Rules = append(moved, role.Rules...)
-			out[i] = role
-			return out
-		}
-	}
-	return append(out, rbacv1.Role{
-		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-		Rules:      moved,
-	})
-}
-
-// emptyRoleAt returns a role that grants nothing, or nil if the project has no roles, or the file is somebody else's.
-func (p *project) emptyRoleAt(path string) ([]byte, error) {
-	if _, err := os.Stat(filepath.Dir(path)); err != nil || p.foreign(path, nil) != "" {
-		return nil, nil
-	}
-	kind := "ClusterRole"
-	if p.RoleNamespace != "" {
-		kind = "Role"
-	}
-	return document(rbacv1.ClusterRole{ // the fields of a Role are the same
-		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind},
-		ObjectMeta: metav1.ObjectMeta{Name: p.RoleName, Namespace: p.RoleNamespace},
-		Rules:      []rbacv1.PolicyRule{},
-	})
-}
 
 // selection returns the namespaces for whose objects a webhook of these rules is called. Nil means
 // all.

@@ -58,6 +58,9 @@ type Options struct {
 	// Kubernetes for objects of this namespace and of kube-system, so that the program can always
 	// be started. Default: it calls them for all namespaces.
 	HookNamespace string
+	// DeployNamespace is the namespace that a kustomization gives to all objects. A marker of permissions in another one is
+	// a problem. Default: it gives none.
+	DeployNamespace string
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -3,12 +3,15 @@ package kustomize
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 )
 
 // Build renders the kustomization in dir. It reads files outside dir if the kustomization names
@@ -45,4 +48,19 @@ func Build(dir string) ([]*unstructured.Unstructured, error) {
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// Namespace returns the namespace that the kustomization in dir gives to all of its objects, or "" if it gives none.
+func Namespace(dir string) string {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		var k types.Kustomization
+		if yaml.Unmarshal(data, &k) == nil {
+			return k.Namespace
+		}
+	}
+	return ""
 }
