@@ -102,7 +102,7 @@ func FuzzListProtobuf(f *testing.F) {
 }
 
 func FuzzListJSON(f *testing.F) {
-	f.Add([]byte(`{"apiVersion":"example.com/v1","items":[` + string(thing("a", "")) + `,` + string(thing("b", `,"x":[1]`)) + `],"kind":"ThingList","metadata":{"resourceVersion":"9","remainingItemCount":4}}`))
+	f.Add([]byte(`{"apiVersion":"example.com/v1","items":[` + string(thing("a", "")) + `,` + string(thing("b", `,"x":[1]`)) + `],"kind":"ThingList","metadata":{"resourceVersion":"9","continue":"c","remainingItemCount":4}}`))
 	f.Add([]byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":410,"details":{}}`))
 	f.Add([]byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`))
 	fuzzList(f, wire.JSON, things)

@@ -14,6 +14,9 @@ type ListMeta struct {
 	Metadata bool
 }
 
+// cut reports whether more objects follow, but no page that has them: the list is not whole.
+func (m *ListMeta) cut() bool { return m.Continue == "" && m.Remaining != nil && *m.Remaining > 0 }
+
 // List splits the body of a list into its objects. Take returns complete objects, and Fill reads. A List is for
 // one goroutine. Close may be called from another one, and ends a Fill.
 type List struct {

@@ -22,6 +22,7 @@ type jsonList struct {
 	mayBe            bool // only the items show whether it is a list of the kind
 	proven           bool // an item is of the kind
 	hasItems         bool
+	hasMeta          bool
 	m                ListMeta
 	status           map[string]jsontext.Value // members of a Status, in case it is one
 }
@@ -100,9 +101,11 @@ func (l *jsonList) value() error {
 		if err != nil {
 			return err
 		}
-		l.hasItems = true
+		if l.hasItems {
+			return l.s.syntax(errTwice)
+		}
 		if c == '[' {
-			l.state = comesElement
+			l.hasItems, l.state = true, comesElement
 			return l.s.open('[')
 		}
 	}
@@ -130,11 +133,16 @@ func (l *jsonList) value() error {
 		}
 		return l.checkKind()
 	case "metadata":
+		if l.hasMeta {
+			return l.s.syntax(errTwice)
+		}
+		l.hasMeta = true
 		return l.readMeta(v)
 	case "items":
 		if v.Kind() != 'n' {
 			return l.s.syntax(errors.New("items: want an array, got " + jsonscan.KindName(v[0])))
 		}
+		l.hasItems = true
 	case "status", "message", "reason", "details", "code":
 		if l.status == nil {
 			l.status = make(map[string]jsontext.Value)
@@ -189,8 +197,11 @@ func (l *jsonList) end() error {
 	if !l.checked {
 		return l.wrongKind()
 	}
-	if !l.hasItems && l.kind.GoType() == nil {
+	if !l.hasItems && !l.kind.mayOmitItems(l.name) {
 		return l.s.syntax(errNoItems)
+	}
+	if l.m.cut() {
+		return l.s.syntax(errRemaining)
 	}
 	if _, err := l.s.peek(); err != nil {
 		return err // io.EOF
@@ -198,7 +209,11 @@ func (l *jsonList) end() error {
 	return l.s.syntax(errors.New("more after the list"))
 }
 
-var errNoItems = errors.New("list without items")
+var (
+	errNoItems   = errors.New("list without items")
+	errTwice     = errors.New("list with two of a member")
+	errRemaining = errors.New("list that ends with objects remaining")
+)
 
 // foreign returns a *DecodeError if the first members of a JSON object name another kind, and reports whether they
 // name this one. The server writes the kind first; [Raw.Header] checks the whole object.

@@ -15,9 +15,10 @@ type protoList struct {
 	s        protoStream
 	kind     *Kind
 	started  bool
-	typed    bool  // the kind of the answer is known, and correct
-	isStatus bool  // the answer is a Status
-	found    bool  // raw was found: a body without it is truncated
+	typed    bool // the kind of the answer is known, and correct
+	isStatus bool // the answer is a Status
+	found    bool // raw was found: a body without it is truncated
+	hasMeta  bool
 	raw      int64 // end of raw, while inside; 0 outside
 	m        ListMeta
 }
@@ -58,6 +59,10 @@ func (l *protoList) next() (Raw, error) {
 			if err != nil {
 				return Raw{}, err
 			}
+			if l.hasMeta {
+				return Raw{}, l.s.syntax(errTwice)
+			}
+			l.hasMeta = true
 			if err := l.readMeta(b); err != nil {
 				return Raw{}, l.s.syntax(err)
 			}
@@ -96,6 +101,8 @@ func (l *protoList) outer() error {
 			return l.s.cut(err)
 		case err == io.EOF && !l.typed:
 			return &KindError{Want: l.kind.listGVK()}
+		case err == io.EOF && l.m.cut():
+			return l.s.syntax(errRemaining)
 		case err != nil:
 			return err
 		case l.isStatus:
@@ -112,6 +119,9 @@ func (l *protoList) outer() error {
 				return err
 			}
 		case 2:
+			if l.found {
+				return l.s.syntax(errTwice)
+			}
 			l.found = true
 			l.s.enter()
 			if f.size > 0 {

@@ -113,6 +113,19 @@ func (k *Kind) listsByScheme(kind string) bool {
 	return ok && items.Type.Kind() == reflect.Slice && items.Type.Elem() == item
 }
 
+// mayOmitItems reports whether a JSON list of this kind may have no items: its Go type omits empty ones.
+func (k *Kind) mayOmitItems(kind string) bool {
+	if k.GoType() == nil {
+		return false
+	}
+	list := k.Scheme.AllKnownTypes()[k.GVK.GroupVersion().WithKind(kind)]
+	if list == nil || list.Kind() != reflect.Struct {
+		return false
+	}
+	items, ok := list.FieldByName("Items")
+	return ok && strings.Contains(items.Tag.Get("json"), ",omit")
+}
+
 // listGVK returns the usual kind of a list of k.
 func (k *Kind) listGVK() schema.GroupVersionKind {
 	return k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List")
