@@ -8,7 +8,7 @@ PACKAGES := $(addsuffix /...,$(MODULES))
 # More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
 TESTFLAGS ?=
 
-.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes scale soak demo clean
+.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo clean
 
 all: lint test
 
@@ -129,6 +129,10 @@ SIZES = $(shell grep -rl --include='*_test.go' 'flyball/internal/sizes"' . | xar
 sizes: controlplane rules
 	FLYBALL_LONG=1 $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestSizes' $(SIZES)
 	FLYBALL_REAL=1 $(GO) test $(TESTFLAGS) -count=1 -timeout 10m -run '^TestSizes' ./test/servertest
+
+# Several API servers over one state, and definitions that are made again: a thousand runs of each.
+replicas:
+	FLYBALL_LONG=1 $(GO) test -timeout 30m ./internal/replicas
 
 # 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
 scale:

@@ -84,12 +84,13 @@ func (r *reads) uncached(err error, namespace string) bool {
 	return true
 }
 
-// barred reports whether the cache was never able to list the kind: it is forbidden, or not served. It is
-// false for a cache that is restricted to selectors or to another namespace. The server would answer
+// barred reports whether the cache was never able to list the kind: it is forbidden, not served, or cannot be
+// watched. It is false for a cache that is restricted to selectors or to another namespace. The server would answer
 // another question than the cache.
 func barred(e *informer.NotSyncedError, namespace string) bool {
 	p, sel := e.State.Watch.Phase, e.Selection
-	return (p == reflector.Forbidden || p == reflector.NotFound) && !e.State.Synced &&
+	never := p == reflector.Forbidden || p == reflector.NotFound || errors.Is(e.State.Err, reflector.ErrNoVersion)
+	return never && !e.State.Synced &&
 		sel.Labels == nil && sel.Fields == nil && (sel.Namespace == "" || sel.Namespace == namespace)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,8 @@ type apiServer struct {
 	fault    func(r *http.Request) *http.Response // nil: the request is passed on
 	versions []string                             // of the widgets; empty: the group is not served
 	stale    bool                                 // discovery reports the group as stale
+	absent   bool                                 // neither discovery nor lists have ConfigMaps and widgets
+	crd      http.HandlerFunc                     // answers for the definition of the widgets; nil: it is there
 	requests []string
 	bodies   []io.Closer // of watches
 }
@@ -58,13 +61,22 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if body := a.document(r.URL.Path); body != "" {
 		return response(200, "application/json", body), nil
 	}
+	if strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/") {
+		w := httptest.NewRecorder()
+		if a.crd != nil {
+			a.crd(w, r)
+		} else {
+			definition("first")(w, r)
+		}
+		return w.Result(), nil
+	}
 	kind, resource := "", ""
-	for _, v := range a.versions {
+	for _, v := range a.served() {
 		if strings.HasPrefix(r.URL.Path, "/apis/example.com/"+v+"/") {
 			kind, resource = `"apiVersion":"example.com/`+v+`","kind":"Widget`, "widget"
 		}
 	}
-	if r.URL.Path == "/api/v1/configmaps" {
+	if r.URL.Path == "/api/v1/configmaps" && !a.absent {
 		kind, resource = `"apiVersion":"v1","kind":"ConfigMap`, "cm"
 	}
 	switch {
@@ -87,6 +99,13 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response(200, "application/json", fmt.Sprintf(`{%sList","metadata":{"resourceVersion":"10"},"items":[%s]}`, kind, strings.Join(items, ","))), nil
 }
 
+func (a *apiServer) served() []string {
+	if a.absent {
+		return nil
+	}
+	return a.versions
+}
+
 // document returns aggregated discovery.
 func (a *apiServer) document(path string) string {
 	version := func(v, resources string) string {
@@ -96,7 +115,9 @@ func (a *apiServer) document(path string) string {
 		}
 		kind := map[string]string{"widgets": "Widget", "configmaps": "ConfigMap"}[resources]
 		more := ""
-		if kind == "ConfigMap" {
+		if kind == "ConfigMap" && a.absent {
+			resources, kind = "pods", "Pod"
+		} else if kind == "ConfigMap" {
 			more = `{"resource":"pods","responseKind":{"group":"","version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list"]},`
 		}
 		return fmt.Sprintf(`{"version":%q,"freshness":%q,"resources":[%s{"resource":%q,"responseKind":{"group":"","version":%q,"kind":%q},"scope":"Namespaced","singularResource":"x","verbs":["list"]}]}`,
@@ -113,7 +134,7 @@ func (a *apiServer) document(path string) string {
 		return list(group("", version("v1", "configmaps")))
 	case "/apis":
 		var versions []string
-		for _, v := range a.versions {
+		for _, v := range a.served() {
 			versions = append(versions, version(v, "widgets"))
 		}
 		if len(versions) == 0 {
@@ -228,17 +249,19 @@ func page(code int, contentType, body string) func(*http.Request) *http.Response
 
 const notFoundStatus = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}`
 
-// Only discovery can remove a kind's objects from a cache. A 404 page of a load balancer cannot, in
+// only answers for paths that contain a or b.
+func only(a, b string, f func(*http.Request) *http.Response) func(*http.Request) *http.Response {
+	return func(r *http.Request) *http.Response {
+		if strings.Contains(r.URL.Path, a) || strings.Contains(r.URL.Path, b) {
+			return f(r)
+		}
+		return nil
+	}
+}
+
+// No 404 removes a kind's objects from a cache. A page of a load balancer cannot, in
 // any form, for all paths or for one. Nor can the end of their version.
 func TestA404IsNoDelete(t *testing.T) {
-	only := func(path string, f func(*http.Request) *http.Response) func(*http.Request) *http.Response {
-		return func(r *http.Request) *http.Response {
-			if strings.Contains(r.URL.Path, path) {
-				return f(r)
-			}
-			return nil
-		}
-	}
 	html := page(404, "text/html", "<html><h1>404 Not Found</h1><hr>nginx</html>")
 	status := page(404, "application/json", notFoundStatus)
 	for name, fault := range map[string]func(*http.Request) *http.Response{
@@ -246,9 +269,9 @@ func TestA404IsNoDelete(t *testing.T) {
 		"a text everywhere":            page(404, "text/plain", "default backend - 404"),
 		"JSON everywhere":              page(404, "application/json", `{"error":"no such route"}`),
 		"a Status everywhere":          status,
-		"a page for one path":          only("/configmaps", html),
-		"a Status for one path":        only("/configmaps", status),
-		"405 for one path":             only("/configmaps", page(405, "text/plain", "method not allowed")),
+		"a page for one path":          only("/configmaps", "/configmaps", html),
+		"a Status for one path":        only("/configmaps", "/configmaps", status),
+		"405 for one path":             only("/configmaps", "/configmaps", page(405, "text/plain", "method not allowed")),
 		"a page, discovery forbidden":  func(r *http.Request) *http.Response { return forbidDiscovery(r, html) },
 		"a page, discovery without us": func(r *http.Request) *http.Response { return otherDiscovery(r, html) },
 		"a page with 200 everywhere":   page(200, "text/html", "<html>we will be back soon</html>"),
@@ -271,7 +294,7 @@ func TestA404IsNoDelete(t *testing.T) {
 	}
 	for name, change := range map[string]func(*apiServer){
 		"another version only": func(s *apiServer) { s.versions = []string{"v2"} },
-		"a stale group":        func(s *apiServer) { s.stale, s.fault = true, only("/example.com/", html) },
+		"a stale group":        func(s *apiServer) { s.stale, s.fault = true, only("/example.com/", "/example.com/", html) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -312,14 +335,15 @@ func emptyDiscovery(r *http.Request, then func(*http.Request) *http.Response) *h
 	return then(r)
 }
 
-// A kind that discovery lacks in all versions, twice, is gone: its deletions are reported. When it
-// comes back, it is watched again.
+// A kind whose definition is gone is gone, too: its deletions are reported. When it comes back, it is
+// watched again.
 func TestAKindThatIsGoneIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &apiServer{versions: []string{"v1"}}
 		w := watchKind(t, s, widgetV1, cache.Options{})
 		defer w.stop()
-		s.change(func() { s.versions = nil; s.requests = nil })
+		time.Sleep(time.Second)
+		s.change(func() { s.versions, s.crd, s.requests = nil, missing(crdName), nil })
 		time.Sleep(2 * time.Minute)
 		get, listed, list := w.read("widget-1")
 		if !apierrors.IsNotFound(get) || listed != 0 || list != nil || w.deleted() != 3 {
@@ -330,11 +354,11 @@ func TestAKindThatIsGoneIsDeleted(t *testing.T) {
 		s.mu.Unlock()
 		time.Sleep(10 * time.Minute)
 		s.mu.Lock()
-		if n := len(s.requests); n > 2*20+2 {
+		if n := len(s.requests); n > 3*20+3 {
 			t.Errorf("%d requests in 10 min for a kind that is gone", n)
 		}
 		s.mu.Unlock()
-		s.change(func() { s.versions = []string{"v1"} })
+		s.change(func() { s.versions, s.crd = []string{"v1"}, nil })
 		time.Sleep(time.Minute)
 		if get, listed, list := w.read("widget-1"); get != nil || listed != 3 || list != nil {
 			t.Errorf("it came back: Get: %v; List: %d, %v", get, listed, list)

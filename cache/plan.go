@@ -32,7 +32,7 @@ func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOpti
 		return nil, err
 	}
 	q := informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable}
-	if h.kind.ClusterScoped {
+	if h.clusterScoped() {
 		q.Namespace = ""
 	}
 	if q.After, err = after(o.Continue); err != nil {

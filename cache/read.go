@@ -75,11 +75,14 @@ func (h *openKind) problem(key object.Key) string {
 	switch {
 	case key.Name == "":
 		return "name is empty"
-	case key.Namespace == "" && !h.kind.ClusterScoped:
+	case key.Namespace == "" && !h.clusterScoped():
 		return "namespace is empty, the kind is namespaced"
 	}
 	return ""
 }
+
+// clusterScoped reports whether the kind has no namespaces now. Its definition may have been made anew.
+func (h *openKind) clusterScoped() bool { return h.shares[0].informer().Kind().ClusterScoped }
 
 // List implements client.Reader. It reads each namespace from one snapshot, and matches labels
 // without decoding. A field matches by the index of its name; metadata.name and metadata.namespace

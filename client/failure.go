@@ -81,14 +81,19 @@ func endpointProblem(err error) string {
 	return ""
 }
 
-// retryAfter reads the Retry-After header: seconds or a date.
+// retryAfter reads the Retry-After header: seconds or a date, which is one of the clock that the Date header
+// shows.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseUint(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(s, maxSeconds)) * time.Second
 	}
 	if t, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(t))
+		now, err := http.ParseTime(h.Get("Date"))
+		if err != nil {
+			now = time.Now()
+		}
+		return max(0, t.Sub(now))
 	}
 	return 0
 }

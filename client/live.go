@@ -82,6 +82,8 @@ type Live struct {
 	held   heldFunc         // nil: none
 	plain  *plainSet
 	recent *recent
+	// defined has the definitions of kinds, for feeds.
+	defined *definitions
 }
 
 // plainSet has the resources for which the server refuses protobuf.
@@ -133,6 +135,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	return &Live{
 		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun, limit: newLimit(o.QPS, o.Burst),
 		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}}, recent: new(recent),
+		defined: &definitions{kinds: map[schema.GroupKind]*definition{}},
 	}, nil
 }
 
@@ -241,10 +244,22 @@ type target struct {
 	unusual    bool // not in the usual form: a refusal by the server is not remembered
 }
 
+// mappingFor is Mapping for a call with a key. If the key lacks the namespace that the kind needs, the
+// definition of the kind may have been made anew with another scope. Then it asks the server.
+func (c *Live) mappingFor(ctx context.Context, gvk schema.GroupVersionKind, key object.Key, all bool) (*meta.RESTMapping, error) {
+	m, err := c.Mapping(ctx, gvk)
+	known, own := c.mapper.(*mapper)
+	if err != nil || !own || all || key.Namespace != "" || m.Scope.Name() != meta.RESTScopeNameNamespace || !custom(gvk.Group) {
+		return m, err
+	}
+	known.gone(m.Resource)
+	return c.Mapping(ctx, gvk)
+}
+
 // resolve finds the resource of a kind and checks the key. It drops the namespace of a cluster-scoped
 // kind. It requires that of a namespaced kind, unless all is true.
 func (c *Live) resolve(ctx context.Context, verb string, gvk schema.GroupVersionKind, key object.Key, sub string, all bool) (*target, error) {
-	m, err := c.Mapping(ctx, gvk)
+	m, err := c.mappingFor(ctx, gvk, key, all)
 	if err != nil {
 		if e, ok := errors.AsType[*NotServedError](err); ok {
 			e.Call = Call{Verb: verb, Kind: gvk.Kind, Key: key, Subresource: sub}

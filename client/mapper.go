@@ -117,6 +117,17 @@ func (m *mapper) gone(gvr schema.GroupVersionResource) {
 	m.suspect[gvr] = true
 }
 
+// Known returns the resource of a kind as the last discovery had it, or nil. It sends nothing.
+func (m *mapper) Known(gvk schema.GroupVersionKind) *meta.RESTMapping {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		return nil
+	}
+	found, _ := m.known.only(gvk)
+	return found
+}
+
 // Reset drops the result of the last discovery.
 func (m *mapper) Reset() {
 	m.mu.Lock()

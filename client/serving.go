@@ -13,9 +13,8 @@ var errReset = errors.New("the mapper was reset meanwhile")
 // Served runs a discovery and returns which versions of the kind the server serves. With an error
 // nothing is known about the kind.
 //
-// An answer without the kind counts only if a whole API server gave it. The discovery document must be
-// valid and list other kinds, core/v1 among them. No version of the kind's group may be stale or
-// missing. So neither a page of a proxy, nor a 404, nor part of an answer can say that a kind is gone.
+// It is what one server serves at this moment: another one of the same cluster may serve more. That a kind
+// is gone is for [Feed.Gone] to say.
 //
 // A call returns the result of a discovery that began after it. Concurrent calls share such a discovery.
 func (f *Feed) Served(ctx context.Context) (discovery.Serving, error) {

@@ -75,11 +75,24 @@ func (u unbound) Bind(ctx context.Context, s *runtime.Scheme, m meta.RESTMapper)
 	if err != nil {
 		return nil, fmt.Errorf("owner %s: %w", gvk.Kind, err)
 	}
-	return owner{
-		kind:       gvk.GroupKind(),
-		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		controller: u.controller,
-	}, nil
+	o := owner{kind: gvk.GroupKind(), controller: u.controller}
+	o.namespaced = func() bool { return mapping.Scope.Name() == meta.RESTScopeNameNamespace }
+	if m, ok := m.(knower); ok {
+		o.namespaced = func() bool {
+			now := m.Known(gvk)
+			if now == nil {
+				now = mapping
+			}
+			return now.Scope.Name() == meta.RESTScopeNameNamespace
+		}
+	}
+	return o, nil
+}
+
+// knower is a mapper that follows the server, as that of package client does. Known sends nothing. A kind
+// whose definition is made anew may have another scope.
+type knower interface {
+	Known(gvk schema.GroupVersionKind) *meta.RESTMapping
 }
 
 // mappingOf asks the mapper, under ctx if the mapper takes one, as that of package client does.
@@ -104,7 +117,7 @@ func (u unbound) HandleGeneric(context.Context, object.Object, func(reconcile.Re
 
 type owner struct {
 	kind       schema.GroupKind
-	namespaced bool
+	namespaced func() bool // the scope of the owners now
 	controller bool
 }
 
@@ -132,11 +145,11 @@ func (o owner) request(namespace string, owners iter.Seq[object.Owner], add func
 		if err != nil || gv.Group != o.kind.Group {
 			continue
 		}
-		if o.namespaced && namespace == "" {
-			continue // a cluster-scoped object cannot have a namespaced owner
-		}
 		key := object.Key{Name: ref.Name}
-		if o.namespaced {
+		if o.namespaced() {
+			if namespace == "" {
+				continue // a cluster-scoped object cannot have a namespaced owner
+			}
 			key.Namespace = namespace
 		}
 		add(key)

@@ -196,7 +196,7 @@ func some(lost []audit.Lost) string {
 // key returns the key under which the store holds an object. It returns false for an object that this informer
 // does not watch.
 func (a *auditor) key(key object.Key) (object.Key, bool) {
-	if a.in.o.Kind.ClusterScoped {
+	if a.in.Kind().ClusterScoped {
 		key.Namespace = ""
 	}
 	only := a.in.namespace

@@ -191,8 +191,13 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	return in, nil
 }
 
-// Kind is what the informer watches.
-func (in *Informer) Kind() Kind { return in.o.Kind }
+// Kind is what the informer watches. If the definition of the kind is made anew with another scope, Kind has
+// the scope of the held objects.
+func (in *Informer) Kind() Kind {
+	k := in.o.Kind
+	k.ClusterScoped = in.store.Snapshot().ClusterScoped()
+	return k
+}
 
 // Selection is the part of the kind that the informer watches.
 func (in *Informer) Selection() client.Selection { return in.o.Selection }

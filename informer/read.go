@@ -116,7 +116,7 @@ func (in *Informer) answers(key object.Key, even bool) error {
 
 // absent returns the error for a key without an object.
 func (in *Informer) absent(key object.Key) error {
-	if in.o.Kind.ClusterScoped {
+	if in.Kind().ClusterScoped {
 		key.Namespace = ""
 	}
 	return client.NewNotFound(client.Call{
@@ -135,7 +135,8 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 		return nil, err
 	}
 	snapshot := in.store.Snapshot()
-	if in.o.Kind.ClusterScoped {
+	clusterScoped := snapshot.ClusterScoped()
+	if clusterScoped {
 		q.Namespace = ""
 	}
 	if q.Namespace != "" {
@@ -144,7 +145,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 		}
 	}
 	match := q.match()
-	if q.Name != "" && q.Where == nil && q.After == (object.Key{}) && (q.Namespace != "" || in.o.Kind.ClusterScoped) {
+	if q.Name != "" && q.Where == nil && q.After == (object.Key{}) && (q.Namespace != "" || clusterScoped) {
 		e, ok := snapshot.Lookup(object.Key{Namespace: q.Namespace, Name: q.Name})
 		return one(e, ok && match(e)), nil
 	}
@@ -177,7 +178,7 @@ func one(e *store.Entry, ok bool) iter.Seq[*store.Entry] {
 // holds returns an error if the informer does not watch a namespace.
 func (in *Informer) holds(namespace string) error {
 	only := in.o.Selection.Namespace
-	if only == "" || only == namespace || in.o.Kind.ClusterScoped {
+	if only == "" || only == namespace || in.Kind().ClusterScoped {
 		return nil
 	}
 	return &NamespaceError{Kind: in.o.Kind.GVK, Namespace: namespace, Held: []string{only}}

@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-io/flyball/reflector"
 )
 
-// UnavailableError says that the server answers as if it did not serve the kind, and discovery has not
-// confirmed that. The held objects may be out of date. Handlers and sources got no deletes. Reads fail until
+// UnavailableError says that the server answers as if it did not serve the kind, and nothing proves that it is
+// gone. The held objects may be out of date. Handlers and sources got no deletes. Reads fail until
 // the next complete list, unless they have the option EvenUnavailable. It is an [object.ErrNoAnswer].
 type UnavailableError struct {
 	noAnswer

@@ -22,8 +22,9 @@ import (
 //	options.Client.Hook = rec.Hook
 //
 // Every request counts, also one without an answer or a forbidden one. Two things are not recorded:
-// discovery, which everybody may use, and the names of objects. A watch with initial events also
-// counts as a list, since the client lists on servers without streaming lists.
+// discovery, which everybody may use, and the names of objects. Only a definition that is read has its
+// name: caches read those of their kinds. A watch with initial events also counts as a list, since the
+// client lists on servers without streaming lists.
 //
 // The zero value is ready to use. It is safe for concurrent use.
 type Recorder struct {
@@ -45,10 +46,16 @@ func (r *Recorder) Hook(d client.Done) {
 	}
 }
 
+// getDefinition is the permission to read all CustomResourceDefinitions.
+var getDefinition = Permission{Verb: "get", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+
 func (r *Recorder) add(d client.Done) {
 	p := Permission{Verb: d.Verb, Group: d.Resource.Group, Resource: d.Resource.Resource}
 	if d.Subresource != "" {
 		p.Resource += "/" + d.Subresource
+	}
+	if p == getDefinition {
+		p.Name = d.Key.Name
 	}
 	apply := d.Verb == "apply"
 	if apply {

@@ -19,17 +19,18 @@ import (
 type cause uint8
 
 const (
-	broken     cause = iota // the connection broke, or the error is unknown
-	server                  // the server cannot answer at present
-	busy                    // 429
-	expired                 // 410
-	unreadable              // the server cannot read an object from its storage
-	tooLarge                // the version is newer than the server's
-	forbidden               // 403
-	notFound                // 404 or 405, or discovery does not know the kind
-	refused                 // the server rejects the request as wrong
-	garbage                 // the answer cannot be read
-	notAPI                  // the answer is not an API server's: a web page, a redirect
+	broken      cause = iota // the connection broke, or the error is unknown
+	server                   // the server cannot answer at present
+	busy                     // 429
+	expired                  // 410
+	unreadable               // the server cannot read an object from its storage
+	tooLarge                 // the version is newer than the server's
+	forbidden                // 403
+	notFound                 // 404 or 405, or discovery does not know the kind
+	refused                  // the server rejects the request as wrong
+	garbage                  // the answer cannot be read
+	notAPI                   // the answer is not an API server's: a web page, a redirect
+	unwatchable              // the lists of the kind have no version
 )
 
 // classify returns what an error means, and the wait that the server asks for.
@@ -42,6 +43,9 @@ func classify(err error) (cause, time.Duration) {
 	}
 	if is[*wire.ContentTypeError](err) {
 		return notAPI, 0
+	}
+	if errors.Is(err, ErrNoVersion) {
+		return unwatchable, 0
 	}
 	s, ok := statusOf(err)
 	if !ok {

@@ -8,8 +8,9 @@ import (
 )
 
 var (
-	// ErrNoVersion says that a list has no resourceVersion. No watch can follow it.
-	ErrNoVersion = errors.New("the list has no resourceVersion")
+	// ErrNoVersion says that a list has no resourceVersion, as those of some aggregated API servers. Such a kind
+	// cannot be watched: read it live.
+	ErrNoVersion = errors.New("the kind cannot be watched: its lists have no resourceVersion")
 	// ErrNoName says that an object has no name.
 	ErrNoName = errors.New("the object has no name")
 	// ErrNamespace says that the namespace of an object is not a watched one. It also says that an
@@ -53,6 +54,7 @@ type core struct {
 
 	open        bool      // the list, watch or probe of mode is open
 	opened      time.Time // when the watch was opened
+	heard       time.Time // when the watch last showed an object or a newer version
 	style       style     // of the watch
 	timeout     time.Duration
 	frames      int       // frames of this watch
@@ -123,7 +125,7 @@ func newCore(cfg Options) *core {
 	return &core{
 		cfg:   cfg,
 		state: State{Relists: map[string]int{}, Restarts: map[string]int{}, NoStream: cfg.Paged},
-		plan:  plan{reason: whyFirst},
+		plan:  plan{reason: whyFirst, newest: true},
 	}
 }
 
@@ -226,6 +228,8 @@ func (c *core) failedPhase() Phase {
 	switch {
 	case !c.state.UnavailableSince.IsZero():
 		return Unavailable
+	case c.missing.gone:
+		return NotFound
 	case c.state.HasSynced:
 		return Stale
 	}

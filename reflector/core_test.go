@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -174,7 +175,7 @@ func parseInput(f []string) (input, error) {
 			in = input{event: frameCame, what: wire.Bookmark, err: scriptedError(f[1:])}
 		}
 	case "discovered":
-		in = input{event: discovered, serving: discovery.Serving{Version: "v1", Here: f[1] == "here"}}
+		in = input{event: discovered, serving: discovery.Serving{Version: "v1", Here: slices.Contains(f, "here"), Gone: f[1] == "gone"}}
 		if f[1] == "elsewhere" {
 			in.serving.Elsewhere = f[2:]
 		}
@@ -313,6 +314,9 @@ func showAction(a action) string {
 		fmt.Fprintf(&b, " limit=%d", a.limit)
 	case doDiscover:
 		b.WriteString("discover")
+		if a.prove {
+			b.WriteString(", prove")
+		}
 	case doWatch:
 		b.WriteString("watch")
 		if a.initial {

@@ -9,6 +9,7 @@ type tally struct {
 	namespaced  int // with a namespace
 	clusterWide int // without a namespace
 	unplaced    int // without a name, or of a namespace that is not watched
+	bare        int // readable, without a namespace
 	err         error
 }
 
@@ -40,6 +41,9 @@ func (c *core) listed(e *store.Entry) {
 		return
 	case e.Key().Namespace == "":
 		c.tally.clusterWide++
+		if e.Err() == nil {
+			c.tally.bare++
+		}
 	default:
 		c.tally.namespaced++
 	}
@@ -50,8 +54,13 @@ func (c *core) listed(e *store.Entry) {
 // incomplete returns why a list must not replace the content, or nil. A list with more keyless objects
 // than the last one may hide a held object among them. A list of keyless objects alone is rejected too.
 // The first list has nothing to replace: its other objects are taken.
+// A watch of one namespace takes no objects without one: the kind is cluster-scoped now, and each such watch would
+// have all of them.
 func (c *core) incomplete() error {
 	t := &c.tally
+	if c.cfg.Namespace != "" && t.bare > 0 && t.namespaced == 0 {
+		return ErrNamespace
+	}
 	if n := t.keyless(); n == 0 || (t.namespaced > 0 || t.clusterWide > 0) && (!c.holds() || n <= c.lastTally.keyless()) {
 		return nil
 	}
@@ -62,7 +71,7 @@ func (c *core) incomplete() error {
 }
 
 // holds reports whether the sink has content.
-func (c *core) holds() bool { return c.state.HasSynced && !c.missing.confirmed }
+func (c *core) holds() bool { return c.state.HasSynced && !c.missing.gone }
 
 // eventKeyError returns why the key of an event's object is unusable, or nil. Either all objects of a
 // kind have a namespace, or none has.

@@ -29,9 +29,6 @@ func (c *core) request(at stepTime) action {
 		return c.stream(at, from)
 	}
 	c.mode = listing
-	if from == "" && !c.plan.newest {
-		from = "0"
-	}
 	limit := c.cfg.PageSize
 	if c.plan.onePage {
 		limit = 0
@@ -111,7 +108,7 @@ func (c *core) listOlder(at stepTime, version string) action {
 func (c *core) listFailed(at stepTime, err error) action {
 	cause, wait := classify(err)
 	if cause != notFound {
-		c.missing.asked, c.missing.denials = false, 0
+		c.missing.asked = false
 	}
 	if cause != notAPI {
 		c.notAPIs = 0
@@ -139,6 +136,10 @@ func (c *core) listFailed(at stepTime, err error) action {
 		c.abort()
 		c.cont = ""
 		return c.waitAbsent(at, Forbidden, "list", err, listing)
+	case cause == unwatchable:
+		c.abort()
+		c.cont = ""
+		return c.waitAbsent(at, c.failedPhase(), "list", err, listing)
 	case cause == notFound && c.cont == "":
 		return c.notServed(at, err)
 	}

@@ -37,12 +37,17 @@ func (e *MissingError) Error() string {
 	switch {
 	case e.Unknown != nil:
 		return fmt.Sprintf("%s (discovery cannot tell whether the kind is served: %v)", answer, e.Unknown)
+	case s.Gone:
+		return answer + " (the CustomResourceDefinition of the kind is gone)"
 	case s.Here:
 		return answer + " (although discovery has the kind)"
 	case len(s.Elsewhere) == 1:
 		return fmt.Sprintf("%s is no longer served; %s is: %s", s.Version, s.Elsewhere[0], answer)
 	case len(s.Elsewhere) > 1:
 		return fmt.Sprintf("%s is no longer served; %s are: %s", s.Version, strings.Join(s.Elsewhere, ", "), answer)
+	}
+	if s.Unproven != nil {
+		return fmt.Sprintf("%s (discovery has the kind in no version; nothing proves that it is gone: %v)", answer, s.Unproven)
 	}
 	return answer + " (discovery has the kind in no version)"
 }
@@ -58,16 +63,15 @@ func (e *MissingError) Unwrap() []error {
 	return all
 }
 
-// missing is what the core knows of a kind that the server seems not to serve. A 404 alone proves nothing: a
-// load balancer, a proxy or a starting server sends one too. Only discovery confirms that the kind is gone,
-// by two answers with a wait between them. Until then the kind is unavailable.
+// missing is what the core knows of a kind that the server seems not to serve. No absence proves anything: a
+// load balancer, a proxy, a starting server and one of several servers answer so, too. Such a kind is
+// unavailable. It is gone by one proof only: the API server says that its definition is gone.
 type missing struct {
-	err       error             // the answer to the list
-	answer    discovery.Serving // the answer of discovery
-	unknown   error             // why discovery has no answer
-	asked     bool              // discovery was asked after the last wait
-	denials   int               // consecutive answers that no version serves the kind
-	confirmed bool              // the kind is gone, and the sink is empty
+	err     error             // the answer to the list
+	answer  discovery.Serving // the answer of discovery
+	unknown error             // why discovery has no answer
+	asked   bool              // discovery was asked after the last wait
+	gone    bool              // the kind is gone, and the sink is empty
 }
 
 // notServed follows a 404 or 405 on a list.
@@ -78,7 +82,7 @@ func (c *core) notServed(at stepTime, err error) action {
 	if c.missing.asked {
 		return c.verdict(at)
 	}
-	if c.state.HasSynced && !c.missing.confirmed {
+	if c.state.HasSynced && !c.missing.gone {
 		c.missing.unknown = errNotAsked
 		c.markUnavailable(at, c.missingError())
 	}
@@ -100,10 +104,10 @@ func (c *core) missingError() error {
 	return &MissingError{Serving: m.answer, Unknown: m.unknown, Err: m.err}
 }
 
-// ask asks discovery.
+// ask asks discovery, and for the proof that a held kind is gone.
 func (c *core) ask(at stepTime) action {
 	c.mode, c.open = asking, false
-	return action{do: doDiscover, until: at.now.Add(askTime)}
+	return action{do: doDiscover, prove: c.holds() || !c.state.UnavailableSince.IsZero(), until: at.now.Add(askTime)}
 }
 
 func (c *core) stepAsking(at stepTime, in input) action {
@@ -118,42 +122,46 @@ func (c *core) stepAsking(at stepTime, in input) action {
 	default:
 		return c.next
 	}
-	if m.unknown == nil && m.answer.None() {
-		m.denials++
-	} else {
-		m.denials = 0
-	}
-	waited := m.asked // the wait is over, and the list comes next
+	waited := m.asked // the wait is over
 	m.asked = true
-	if waited && (m.denials == 0 || c.state.HasSynced && !m.confirmed) {
+	if waited && (m.unknown != nil || m.answer.Here) {
 		return c.request(at) // the verdict follows the list
 	}
 	return c.verdict(at)
 }
 
-// verdict decides by the answers to the list and of discovery whether the kind is gone.
+// verdict decides by the answers to the list and of discovery what the kind is until it is asked for again. A
+// kind that is gone and served in another version again is unavailable: it may have other objects.
 func (c *core) verdict(at stepTime) action {
 	m := &c.missing
 	m.asked = false
-	err := c.missingError()
-	switch {
-	case !c.state.HasSynced && m.unknown == nil && m.answer.Here:
-		return c.fail(at, "list", err, asking, 0)
-	case !c.state.HasSynced, m.confirmed && m.denials > 0:
-		return c.waitAbsent(at, NotFound, "list", err, asking)
-	case m.denials >= 2:
-		c.plan = plan{reason: whyKindGone}
-		c.begin()
-		c.finish("")
-		c.plan = plan{reason: whyKindGone}
-		m.confirmed = true
-		c.state.UnavailableSince = time.Time{}
-		return c.waitAbsent(at, NotFound, "list", err, asking)
+	known := m.unknown == nil
+	proven, served := known && m.answer.Gone, known && !m.answer.None()
+	if c.state.HasSynced {
+		if proven && (!m.gone || !c.state.UnavailableSince.IsZero() && !served) {
+			c.empty()
+		}
+		if !m.gone || served && !(proven && m.answer.Here) {
+			c.markUnavailable(at, c.missingError())
+		}
 	}
-	m.confirmed = false
-	c.markUnavailable(at, err)
-	if m.unknown == nil && m.answer.Here {
-		return c.fail(at, "list", err, asking, 0)
+	if known && m.answer.Here {
+		return c.fail(at, "list", c.missingError(), asking, 0)
 	}
-	return c.waitAbsent(at, Unavailable, "list", err, asking)
+	phase := NotFound
+	if !c.state.UnavailableSince.IsZero() {
+		phase = Unavailable
+	}
+	return c.waitAbsent(at, phase, "list", c.missingError(), asking)
+}
+
+// empty tells the sink that the kind is gone with all of its objects. The next list is of the newest version: a
+// server that is behind may still show them.
+func (c *core) empty() {
+	c.plan = plan{reason: whyKindGone}
+	c.begin()
+	c.finish("")
+	c.plan = plan{reason: whyKindGone, newest: true}
+	c.missing.gone = true
+	c.state.UnavailableSince = time.Time{}
 }

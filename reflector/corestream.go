@@ -96,7 +96,7 @@ func (c *core) streamDone(at stepTime, version string) action {
 	}
 	c.streamFailures, c.streamAt, c.streamGap, c.state.NoStream = 0, time.Time{}, 0, false
 	c.complete(at, version)
-	c.mode = watching
+	c.mode, c.heard = watching, at.now
 	c.frames++
 	return c.read(c.silentAt(at))
 }

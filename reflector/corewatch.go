@@ -13,7 +13,7 @@ func (c *core) watch(at stepTime, s style) action {
 	case brief:
 		c.timeout = c.cfg.Silence - time.Duration(at.random*float64(c.cfg.Silence/5))
 	case check:
-		c.timeout = checkTime
+		c.timeout = checkTime/2 + time.Duration(at.random*float64(checkTime))
 	default:
 		c.timeout = c.drawTimeout(at)
 	}
@@ -21,12 +21,13 @@ func (c *core) watch(at stepTime, s style) action {
 }
 
 func (c *core) openWatch(at stepTime, s style) {
-	c.open, c.opened, c.style = true, at.now, s
+	c.open, c.opened, c.heard, c.style = true, at.now, at.now, s
 	c.frames, c.objects, c.from = 0, 0, c.state.ResourceVersion
 }
 
-// silentAt is the deadline of the next frame: without one the watch is silent. A watch that is not long must
-// end by itself before. After two watches that may have lost events the first deadline is quickWatch: a watch
+// silentAt is the deadline of the next object or newer version: without one the watch is silent. Bookmarks of the
+// same version prove that the connection lives, not that events come. A watch that is not long must end by
+// itself before. After two watches that may have lost events the first deadline is quickWatch: a watch
 // that is open for so long works, even without a frame.
 func (c *core) silentAt(at stepTime) time.Time {
 	if proof := c.opened.Add(quickWatch); c.suspect > 1 && at.now.Before(proof) {
@@ -34,7 +35,7 @@ func (c *core) silentAt(at stepTime) time.Time {
 	}
 	end := c.opened.Add(c.timeout + answer)
 	if c.style == long && c.cfg.Silence > 0 {
-		if silent := at.now.Add(c.cfg.Silence); silent.Before(end) {
+		if silent := c.heard.Add(c.cfg.Silence); silent.Before(end) {
 			return silent
 		}
 	}
@@ -81,6 +82,7 @@ func (c *core) change(at stepTime, in input) action {
 	}
 	c.put(what, in.entry)
 	c.objects++
+	c.heard = at.now
 	c.received(at, version)
 	return c.read(c.silentAt(at))
 }
@@ -109,6 +111,7 @@ func (c *core) bookmark(at stepTime, in input) action {
 func (c *core) received(at stepTime, version string) {
 	c.frames++
 	if version != "" && version != c.state.ResourceVersion {
+		c.heard = at.now
 		c.lossRefuted(at)
 	}
 	c.confirmWatch(at)

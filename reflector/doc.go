@@ -21,7 +21,8 @@
 //	  without an event
 //	it ends or breaks within 1 s, repeatedly,  resume four times a second; after a few seconds list,
 //	  with new events                            to catch up
-//	nothing comes for 30 s                     resume at once
+//	neither an object nor a newer version      resume at once
+//	  comes for 30 s
 //	nothing comes for half a minute, though    list the newest version; if the watch lost events, not
 //	  the server has a newer version             in sync until the watch shows a newer version
 //	unreadable bytes in the stream             as a broken watch; twice at one version: list
@@ -45,9 +46,9 @@
 //	403                                        retry after 30 s; after a 403 on a streaming list
 //	                                             list in pages first, which a role may allow
 //	404, 405                                   ask discovery, without caches. The kind is unavailable
-//	                                             until the next complete list. If discovery confirms
-//	                                             twice, 30 s apart, that no version is served, the
-//	                                             sink is emptied; nothing else does that
+//	                                             until the next complete list, however long. Only the
+//	                                             proof that its CustomResourceDefinition is gone
+//	                                             empties the sink
 //	a web page instead of a list, three times  unavailable as well
 //
 // Lists and watches share the backoff: 0.8 s doubling to 30 s, with full jitter. After two good minutes it

@@ -147,9 +147,6 @@ func (w *world) openList(a action) input {
 		if w.listAt < w.compact || epoch != w.restores {
 			return input{event: ended, err: scriptedError([]string{"410"})}
 		}
-	case a.version == "0":
-		// Whatever is at hand: any state that can still be watched from.
-		w.listAt = rapid.IntRange(w.compact, w.version).Draw(w.t, "stale")
 	case a.version != "":
 		v, _ := strconv.Atoi(a.version)
 		if v > w.version {

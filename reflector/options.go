@@ -22,7 +22,7 @@ type Options struct {
 	// InitialEvents is how long a streaming list may go on without a further object. The whole list
 	// may take ten times as long. After that a paged list follows. Zero: 60 s.
 	InitialEvents time.Duration
-	// Silence is how long a watch may bring neither an object nor a bookmark. After that the watch
+	// Silence is how long a watch may bring neither an object nor a newer version. After that the watch
 	// resumes. A dead connection is noticed after Silence and the 10 s that a server has to answer.
 	// Zero: 30 s. Negative: never. docs/adr/0002-silent-watches.md has the reasons and the costs.
 	Silence time.Duration
@@ -57,7 +57,7 @@ type Options struct {
 // Constants of the core. They are no options.
 const (
 	answer     = 10 * time.Second // for a watch to open, and to end after its timeout
-	checkTime  = 10 * time.Second // the timeout of a watch of style check
+	checkTime  = 10 * time.Second // the mean timeout of a watch of style check, which is random: from half to one and a half
 	quickWatch = time.Second      // a watch that ends sooner than this without a frame has failed
 	maxNotAPI  = 3                // consecutive answers of no API server, until the kind is unavailable
 	maxQuick   = 3                // consecutive watches that end within quickWatch, until the last one has failed

@@ -26,11 +26,19 @@ type Source interface {
 	Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error)
 }
 
-// discoverer is a Source that can say whether the server serves its kind; a client.Feed is one. The answer
-// must be fresh. If it is uncertain, Served returns an error; see client.Feed.Served. Without a discoverer,
-// no answer of the server empties the sink as if the kind were gone.
+// discoverer is a Source that can say whether the server serves its kind, and prove that it is gone; a
+// client.Feed is one. Answers must be fresh; see client.Feed. Without a discoverer, no kind is ever gone.
 type discoverer interface {
 	Served(ctx context.Context) (discovery.Serving, error)
+	// Gone reports whether the kind is proven to be gone with all of its objects. The error says why
+	// that cannot be proven.
+	Gone(ctx context.Context) (bool, error)
+	// Define reads what Gone needs while the kind is there. It is called beside the other methods, and
+	// often. It returns at once if there is nothing to read.
+	Define(ctx context.Context)
+	// Shows tells the scope of the objects, at the first one of another scope and at each watch. It sends nothing,
+	// and must not block.
+	Shows(namespaced bool)
 }
 
 // newEntry returns the entry of an object. The entry owns the bytes. An object with an unreadable header gives
@@ -63,9 +71,13 @@ type Reflector struct {
 	src  Source
 	sink Sink
 	o    Options
-	core *core // belongs to Run
-	log  log   // belongs to Run
 	ran  atomic.Bool
+
+	// These belong to Run.
+	core   *core
+	log    log
+	beside *run.Group
+	scope  scope // of the last object
 
 	mu        sync.Mutex
 	state     State
@@ -117,6 +129,9 @@ func (r *Reflector) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
 		return fmt.Errorf("reflector of %s: %w, or has run before", r.o.Resource, run.ErrRunning)
 	}
+	r.beside, _ = run.New(ctx)
+	defer r.beside.Wait()
+	defer r.beside.Stop(nil)
 	s := &session{r: r, ctx: ctx}
 	defer s.close()
 	for in := (input{event: started}); ; {
@@ -152,6 +167,9 @@ func (r *Reflector) step(now time.Time, in input) action {
 	for i := range out.updates {
 		u := &out.updates[i]
 		r.sink.Apply(u)
+		if u.What == Put && u.Entry.Err() == nil {
+			r.showScope(u.Entry.Key())
+		}
 		if u.What == Replace {
 			r.log.list(u)
 		}
@@ -166,10 +184,54 @@ func (r *Reflector) step(now time.Time, in input) action {
 			r.o.OnState(r.State())
 		}
 	}
+	if r.core.state.Phase == Synced && (phase != Synced || out.next.do == doWatch) {
+		r.define()
+	}
 	if now := &r.core.state; now.Err != nil && now.Err != err && now.Phase != Stopped && r.o.OnFailure != nil {
 		r.o.OnFailure(now.Err)
 	}
 	return out.next
+}
+
+// scope is whether objects have a namespace.
+type scope uint8
+
+const (
+	unknownScope scope = iota
+	namespaced
+	clusterWide
+)
+
+// showScope tells the source the scope of an object. The definition of a kind may be made anew with another one,
+// while the path of its lists stays.
+func (r *Reflector) showScope(key object.Key) {
+	now := namespaced
+	if key.Namespace == "" {
+		now = clusterWide
+	}
+	if now == r.scope {
+		return
+	}
+	r.scope = now
+	if d, ok := r.src.(discoverer); ok {
+		d.Shows(now == namespaced)
+	}
+}
+
+// define lets the source read the definition of the kind, beside the watch. It tells the scope once more, since
+// discovery may have been late.
+func (r *Reflector) define() {
+	if d, ok := r.src.(discoverer); ok {
+		if r.scope != unknownScope {
+			d.Shows(r.scope == namespaced)
+		}
+		r.beside.Go("", func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeoutCause(ctx, askTime, ErrStalled)
+			defer cancel()
+			d.Define(ctx)
+			return nil
+		})
+	}
 }
 
 // shortPause is how long a server may be busy without a warning. It is busy for a short time whenever a
@@ -221,6 +283,10 @@ func (l *log) state(s *State) {
 		return // nothing was wrong
 	}
 	l.phases |= bit
+	if errors.Is(s.Err, ErrNoVersion) {
+		l.to.Error("the kind cannot be watched, read it live", "err", s.Err)
+		return
+	}
 	switch s.Phase {
 	case Synced:
 		l.to.Info("in sync again")

@@ -68,7 +68,7 @@ func TestPagedListThenWatch(t *testing.T) {
 		defer stop()
 		synctest.Wait()
 		sink.has(t, "a@3", "b@5", "c@4")
-		if q := src.lists[0]; q.ResourceVersion != "0" || q.Match != "NotOlderThan" || q.Limit != 2 {
+		if q := src.lists[0]; q.ResourceVersion != "" || q.Match != "" || q.Limit != 2 {
 			t.Errorf("first page: %+v", q)
 		}
 		if q := src.lists[1]; q.ResourceVersion != "" || q.Match != "" || q.Limit != 2 || q.Continue != "p2" {

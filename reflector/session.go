@@ -45,7 +45,7 @@ func (s *session) act(now time.Time, a action) input {
 		}
 		return input{event: timedOut}
 	case doDiscover:
-		return s.discover(a.until.Sub(now))
+		return s.discover(a.until.Sub(now), a.prove)
 	}
 	if s.permit == nil && listing {
 		var err error
@@ -64,18 +64,28 @@ func (s *session) releasePermit() {
 	s.permit = nil
 }
 
-// discover asks the Source whether the kind is served.
-func (s *session) discover(timeout time.Duration) input {
+// discover asks the Source whether the kind is served. It asks for the proof that the kind is gone before, if
+// the sink has content, and else if the kind seems to be back.
+func (s *session) discover(timeout time.Duration, prove bool) input {
 	d, ok := s.r.src.(discoverer)
 	if !ok {
 		return input{event: ended, err: errNoDiscovery}
 	}
 	ctx, cancel := context.WithTimeoutCause(s.ctx, timeout, ErrStalled)
 	defer cancel()
+	var gone bool
+	var unproven error
+	if prove {
+		gone, unproven = d.Gone(ctx)
+	}
 	serving, err := d.Served(ctx)
-	if err != nil {
+	if !prove && err == nil && !serving.None() {
+		gone, unproven = d.Gone(ctx)
+	}
+	if err != nil && !gone {
 		return input{event: ended, err: err}
 	}
+	serving.Gone, serving.Unproven = gone, unproven
 	return input{event: discovered, serving: serving}
 }
 

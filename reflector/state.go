@@ -23,11 +23,11 @@ const (
 	Stale
 	// Forbidden: the server denies list or watch. The Reflector retries after Options.Absent.
 	Forbidden
-	// NotFound: the server does not serve the kind. Discovery says so, or the kind was never listed. The
-	// Reflector retries after Options.Absent.
+	// NotFound: the server does not serve the kind. It was never listed, or it is gone: its definition was
+	// deleted. The Reflector retries after Options.Absent.
 	NotFound
-	// Unavailable: the Reflector was synced, and the server now answers as if it did not serve the kind.
-	// Discovery has not confirmed that. The answer is a 404 or 405, or a web page instead of a list; or
+	// Unavailable: the Reflector was synced, and the server now answers as if it did not serve the kind. It
+	// is not proven that the kind is gone. The answer is a 404 or 405, or a web page instead of a list; or
 	// the server serves other versions only. The sink holds the state as of State.ResourceVersion. The
 	// Reflector retries.
 	Unavailable
@@ -63,7 +63,7 @@ const (
 	whyBehind      = "behind"       // watches end too soon to keep up
 	whyRefused     = "refused"      // the server rejects the watch, or the version of the list
 	whyAudited     = "audited"      // an audit found lost events
-	whyKindGone    = "kind gone"    // discovery has confirmed that no version of the kind is served
+	whyKindGone    = "kind gone"    // the definition of the kind is gone
 )
 
 // The reasons to resume the watch at its last version: the keys of State.Restarts.
@@ -84,7 +84,7 @@ type State struct {
 	// HasSynced is set when the first list is complete in the sink, and stays set.
 	HasSynced bool
 	// UnavailableSince is when the kind became Unavailable, else zero. It stays set in other phases, until
-	// a list is complete or discovery confirms that the kind is gone.
+	// a list is complete or the kind is proven to be gone.
 	UnavailableSince time.Time
 	// Err is the last failure, an *Error, until the Reflector works again. In phase Stopped it is the
 	// cause of the stop.

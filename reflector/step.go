@@ -79,7 +79,7 @@ const (
 type action struct {
 	do do
 	// version is the resourceVersion of a list or watch. A list is not older than it, a watch begins after
-	// it. Empty: the newest. "0": any that the server has in memory.
+	// it. Empty: the newest.
 	version string
 	// cont is the token of the next page; version is empty then.
 	cont string
@@ -87,6 +87,8 @@ type action struct {
 	limit int64
 	// initial makes a watch a streaming list: the content comes first.
 	initial bool
+	// prove asks, before discovery, for a proof that the kind is gone.
+	prove bool
 	// timeout is the time after which the server ends the watch.
 	timeout time.Duration
 	// until is the deadline. After it the input is timedOut. Zero: none.

@@ -15,8 +15,8 @@ import (
 type Options struct {
 	// Resource names the kind in errors.
 	Resource schema.GroupResource
-	// ClusterScoped says that objects of the kind have no namespace. Reads by key then ignore the
-	// namespace of the key.
+	// ClusterScoped says that objects of the kind have no namespace. It holds for an empty store: else the
+	// objects show it, since the definition of a kind can be made anew with another scope.
 	ClusterScoped bool
 	// Recycle receives the bytes of entries that were Put, once they are packed. A caller that sets
 	// it must not use entries after Put. Bytes of an entry that a foreign Indexer saw are not
@@ -188,6 +188,7 @@ func (c *core) Put(e *Entry) {
 	stored := c.write(slot, e, !implied && len(w.pending) < maxNewest)
 	if !had {
 		w.keys.Insert(w.owner, slot, w.probe(c.keyOf(e.key)))
+		w.bare += bare(e.key)
 	}
 	inUse := c.index(slot, terms)
 	m := e.meta()
@@ -230,6 +231,14 @@ func (c *core) peek(slot uint32) *Entry {
 func (c *core) keyOf(key object.Key) []byte {
 	c.key = appendKey(c.key[:0], key)
 	return c.key
+}
+
+// bare returns 1 for a key without a namespace.
+func bare(key object.Key) int {
+	if key.Namespace == "" {
+		return 1
+	}
+	return 0
 }
 
 // Delete is Txn.Delete.
@@ -300,6 +309,7 @@ func (c *core) remove(slot uint32, key object.Key, last *Entry, passed *object.I
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
 	w.keys.Delete(w.owner, w.probe(c.keyOf(key)))
+	w.bare -= bare(key)
 	c.supersede(slot)
 	w.records.Set(w.owner, slot, 0)
 	w.deleted[key] = slot

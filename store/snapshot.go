@@ -29,10 +29,18 @@ func (s *Snapshot) Synced() bool { return s.synced }
 // Len is the number of objects, rejected ones included.
 func (s *Snapshot) Len() int { return s.keys.Len() }
 
+// ClusterScoped reports whether no object has a namespace. An empty snapshot takes it from the options.
+func (s *Snapshot) ClusterScoped() bool {
+	if s.Len() > 0 {
+		return s.bare == s.Len()
+	}
+	return s.opts.ClusterScoped
+}
+
 // Lookup returns the entry under key, rejected or not, and whether there is one. For a
 // cluster-scoped kind the namespace of the key is ignored.
 func (s *Snapshot) Lookup(key object.Key) (*Entry, bool) {
-	if s.opts.ClusterScoped {
+	if s.ClusterScoped() {
 		key.Namespace = ""
 	}
 	slot, ok := s.find(key)

@@ -21,6 +21,7 @@ type state struct {
 	chunks        heap.Chunks           // the chunks that hold the records
 	hints         *slotTable            // shared by all states
 	keys          cow.Tree              // slots, sorted by key
+	bare          int                   // keys without a namespace
 	records       cow.Table[heap.Place] // by slot
 	rejected      cow.Table[*Entry]     // rejected entries, by slot
 	templates     cow.Table[*template]  // by the template ids in records

@@ -39,7 +39,7 @@ func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
 // until f returns. Values read from it may be kept. To keep the entry itself, call Compact.
 func (s *Store) Look(key object.Key, f func(*Entry)) (found bool) {
 	snap := s.Snapshot()
-	if snap.opts.ClusterScoped {
+	if snap.ClusterScoped() {
 		key.Namespace = ""
 	}
 	slot, ok := snap.find(key)

@@ -53,9 +53,6 @@ func (c *Cache) entry(ctx context.Context, at crclient.ObjectKey, obj crclient.O
 	if err != nil {
 		return nil, nil, err
 	}
-	if k.ClusterScoped {
-		at.Namespace = ""
-	}
 	scope, ok := k.scopes.holding(at.Namespace)
 	if !ok {
 		return nil, nil, fmt.Errorf("unable to get: %v because of unknown namespace for the cache", at)
@@ -215,9 +212,7 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 		}
 	}
 	namespaces := slices.Sorted(maps.Keys(k.scopes))
-	if k.ClusterScoped {
-		q.Namespace = ""
-	} else if o.Namespace != metav1.NamespaceAll {
+	if o.Namespace != metav1.NamespaceAll {
 		scope, ok := k.scopes.holding(o.Namespace)
 		if !ok {
 			return nil, fmt.Errorf("unable to list: %v because of unknown namespace for the cache", o.Namespace)
@@ -239,7 +234,7 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 		case err != nil:
 			return nil, err
 		}
-		if k.ClusterScoped && o.Namespace != metav1.NamespaceAll {
+		if w.in.Kind().ClusterScoped && o.Namespace != metav1.NamespaceAll {
 			continue // no such object is in a namespace
 		}
 		f.watches, f.entries = append(f.watches, w), append(f.entries, entries)

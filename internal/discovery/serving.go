@@ -8,24 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Serving says which versions of a kind a server serves.
+// Serving says which versions of a kind a server serves. That proves nothing about its objects: another
+// server of the same cluster may serve others.
 type Serving struct {
 	// Version is the version of the question. Here is true if it serves the kind.
 	Version string
 	Here    bool
 	// Elsewhere has the other versions that serve the kind, in the order of the server.
 	Elsewhere []string
+	// Gone says that the kind has gone with all of its objects, and by a proof: its definition was read
+	// before, and is no more.
+	Gone bool
+	// Unproven says why there is no such proof. It is nil if nobody asked for one.
+	Unproven error
 }
 
 // None reports whether no version serves the kind.
 func (s Serving) None() bool { return !s.Here && len(s.Elsewhere) == 0 }
 
-var (
-	errNoCore  = errors.New("discovery does not list the resources of core/v1: it is not that of a whole API server")
-	errPartial = errors.New("discovery does not list all versions of the group")
-)
+var errPartial = errors.New("discovery does not list all versions of the group")
 
-// Serving looks a kind up. The error says why the answer does not count.
+// Serving looks a kind up. The error says why the answer is not complete.
 func (s *Served) Serving(gvk schema.GroupVersionKind) (Serving, error) {
 	found := Serving{Version: gvk.Version}
 	var unknown error
@@ -45,24 +48,12 @@ func (s *Served) Serving(gvk schema.GroupVersionKind) (Serving, error) {
 			}
 		}
 	}
-	switch {
-	case found.Here:
-		return found, nil
-	case unknown != nil:
+	if !found.Here && unknown != nil {
 		return Serving{}, unknown
-	case !s.whole(gvk.Kind):
-		return Serving{}, errNoCore
 	}
 	return found, nil
 }
 
 func (v *Version) has(kind string) bool {
 	return slices.ContainsFunc(v.Resources, func(r Resource) bool { return r.Kind == kind })
-}
-
-// whole reports whether core/v1 is known and has another kind than this one.
-func (s *Served) whole(kind string) bool {
-	core := s.Version(schema.GroupVersion{Version: "v1"})
-	return core != nil && core.Err == nil &&
-		slices.ContainsFunc(core.Resources, func(r Resource) bool { return r.Kind != kind })
 }

@@ -104,7 +104,7 @@ var floors = []map[string]string{
 // "/..." is a folder and all below.
 var tests = []string{
 	"test/...", "internal/apiserver/...", "internal/manifest", "internal/recording", "internal/testobj", "internal/livetest",
-	"internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "internal/sizes",
+	"internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "internal/sizes", "internal/replicas",
 }
 
 func forTests(pkg string) bool {

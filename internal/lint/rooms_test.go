@@ -21,7 +21,8 @@ type room struct {
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
 	// It rose by 400 for which answers are believed, and what is sent again (ADR 36).
-	{"pipeline", 26544, 19000, []string{
+	// It rose by 400 for the proof that a kind is gone, and for kinds whose scope changes.
+	{"pipeline", 26944, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -40,13 +41,14 @@ var rooms = []room{
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.
-	{"test kits", 5200, 4600, []string{
+	// It rose by 754 with several API servers over one state.
+	{"test kits", 5954, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
-		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
+		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/replicas",
 	}},
 	// What the command-line tool shares with the benchmarks. No operator has it in it.
 	{"tools", 200, 200, []string{"internal/recording"}},
-	{"internal", 14610, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14640, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -58,7 +60,8 @@ var rooms = []room{
 // operators had elsewhere: several clusters in one program (140), TLS, client certificates and bounds of servers
 // (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts. It rose by 12
 // for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 660 with pipeline and shelf.
-const maxCore = 53347
+// It rose by 434 with pipeline, for kinds that are gone, and for those whose scope changes.
+const maxCore = 53781
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

@@ -40,6 +40,7 @@ type GuestbookReconciler struct {
 // +kubebuilder:rbac:groups=webapp.example.com,resources=guestbooks,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=webapp.example.com,resources=guestbooks/status,verbs=patch
 // +kubebuilder:rbac:groups=webapp.example.com,resources=guestbooks/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=guestbooks.webapp.example.com,verbs=get
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 
