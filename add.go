@@ -41,7 +41,7 @@ func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 	if c.EveryReplica() {
 		phase = Always
 	}
-	added, err := m.life.add(phase, c.Name(), c.Run)
+	added, err := m.life.addDoing(phase, c.Name(), c.Run, func() string { return c.Reconciles().String() })
 	if err != nil {
 		return nil, err
 	}

@@ -236,7 +236,7 @@ func (l *life) unended(p Phase) (names []string) {
 func (l *life) unendedLocked(p Phase) (names []string) {
 	for _, b := range l.order {
 		if b.phase == p && !b.endedLocked() {
-			names = append(names, b.name)
+			names = append(names, b.describe())
 		}
 	}
 	if p == Lead && len(names) == 0 && l.term != nil && !isClosed(l.term.ended) {

@@ -17,6 +17,7 @@ type member struct {
 	name  string
 	phase Phase
 	run   func(context.Context) error
+	doing func() string // what it does at present, for errors; nil, and empty: nothing to add
 
 	// The lock of life guards these.
 	closed bool
@@ -26,6 +27,11 @@ type member struct {
 }
 
 func (l *life) add(p Phase, name string, run func(context.Context) error) (io.Closer, error) {
+	return l.addDoing(p, name, run, nil)
+}
+
+// addDoing is add for a function that can tell what it does.
+func (l *life) addDoing(p Phase, name string, run func(context.Context) error, doing func() string) (io.Closer, error) {
 	switch {
 	case name == "":
 		return nil, badAdd("name", "is empty")
@@ -39,7 +45,7 @@ func (l *life) add(p Phase, name string, run func(context.Context) error) (io.Cl
 	if l.members[name] != nil {
 		return nil, &DuplicateNameError{name}
 	}
-	b := &member{life: l, name: name, phase: p, run: run}
+	b := &member{life: l, name: name, phase: p, run: run, doing: doing}
 	if l.members == nil {
 		l.members = map[string]*member{}
 	}
@@ -69,6 +75,16 @@ func (b *member) startLocked(group *run.Group) {
 		}
 		return nil
 	})
+}
+
+// describe is the name, and what it does.
+func (b *member) describe() string {
+	if b.doing != nil {
+		if what := b.doing(); what != "" {
+			return b.name + " (" + what + ")"
+		}
+	}
+	return b.name
 }
 
 // endedLocked reports whether the member does not run.

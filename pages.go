@@ -5,8 +5,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"text/tabwriter"
+	"time"
 
+	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/serve"
 )
 
@@ -29,7 +32,7 @@ func (m *Manager) cachesPage(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (m *Manager) controllersPage(w http.ResponseWriter, _ *http.Request) {
-	t := table(w, "CONTROLLER", "STATE", "READY", "DELAYED", "IN FLIGHT", "WHY")
+	t := table(w, "CONTROLLER", "STATE", "READY", "DELAYED", "IN FLIGHT", "RUNNING", "LAST ERROR", "WHY")
 	controllers := m.controllerSet()
 	for _, name := range slices.Sorted(maps.Keys(controllers)) {
 		c := controllers[name]
@@ -37,10 +40,23 @@ func (m *Manager) controllersPage(w http.ResponseWriter, _ *http.Request) {
 		if state.Err != nil {
 			why = state.Err.Error()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\n", name, state.Phase, q.Depth, q.Delayed, q.InFlight, why)
+		all := c.Reconciles()
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", name, state.Phase, q.Depth, q.Delayed, q.InFlight, line(all.String()), line(lastError(all)), line(why))
 	}
 	_ = t.Flush()
 }
+
+// lastError is why a request is not reconciled yet: "web/a, attempt 3, 5s ago: ...".
+func lastError(all controller.Reconciles) string {
+	f := all.Failed
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v, attempt %d, %v ago: %v", f.Request, f.Attempt, time.Since(all.FailedAt).Round(time.Second), f.Err)
+}
+
+// line is a text in one line of a table.
+func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func table(w http.ResponseWriter, columns ...string) *tabwriter.Writer {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

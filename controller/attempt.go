@@ -23,6 +23,7 @@ type attempt[R comparable] struct {
 	*running[R]
 	item   workqueue.Item[R, reconcile.Cause]
 	number int // 1 for the first since the last success
+	began  time.Time
 
 	once   sync.Once
 	logger *slog.Logger // made by the first call of Logger: most reconciles log nothing
@@ -79,10 +80,11 @@ func (a *attempt[R]) debugs(ctx context.Context) bool {
 	return l.Enabled(ctx, slog.LevelDebug)
 }
 
-func (a *attempt[R]) log(ctx context.Context, do action, err error, p *run.PanicError, took time.Duration) {
+// log tells how the reconcile ended, and how long its request waits for the next one.
+func (a *attempt[R]) log(ctx context.Context, do action, err error, p *run.PanicError, took, wait time.Duration) {
 	switch {
 	case p != nil:
-		a.Logger().Error("reconcile panicked", "err", err, "took", took, "stack", string(p.Stack))
+		a.Logger().Error("reconcile panicked", "err", err, "took", took, "retry_in", wait, "stack", string(p.Stack))
 	case do.outcome == Terminal:
 		a.Logger().Error("reconcile failed, not tried again until something changes", "err", err, "took", took)
 	case do.outcome == Failed:
@@ -93,7 +95,9 @@ func (a *attempt[R]) log(ctx context.Context, do action, err error, p *run.Panic
 		if a.number >= persistent {
 			level = later
 		}
-		a.Logger().Log(ctx, level, "reconcile failed, will be tried again", "err", err, "took", took)
+		a.Logger().Log(ctx, level, "reconcile failed, will be tried again", "err", err, "took", took, "retry_in", wait)
+	case took >= slowAfter:
+		a.Logger().Info("reconcile that took long has ended", "outcome", do.outcome.String(), "took", took)
 	case a.debugs(ctx):
 		a.Logger().Debug("reconciled", "outcome", do.outcome.String(), "took", took)
 	}

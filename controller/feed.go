@@ -27,6 +27,9 @@ import (
 // reopening is the backoff of opening a watch, and of calling the function of an outside source again.
 var reopening = backoff.Policy{Base: time.Second, Max: 30 * time.Second, ResetAfter: 2 * time.Minute}
 
+// again is the backoff of calling a handler again that failed.
+var again = backoff.Policy{Base: 100 * time.Millisecond, Max: 5 * time.Minute}
+
 // feed is one source of a running controller.
 type feed[R comparable] struct {
 	*running[R]
@@ -48,6 +51,7 @@ type feed[R comparable] struct {
 	gather      gather[R]  // guarded by calls
 	add         func(R)    // is caused
 	watch       *overdue.Watch[call]
+	crowd       crowd[R]
 	initial     initialEvents
 	failures    failures
 	outage      outage
@@ -66,17 +70,17 @@ type call struct {
 }
 
 func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
-	queue, err := workqueue.New(workqueue.Options[object.Key, []waiting]{
-		Merge:       mergeWaiting,
-		RateLimiter: workqueue.ExponentialLimiter[object.Key](100*time.Millisecond, 5*time.Minute),
-	})
-	if err != nil {
-		return nil, err
-	}
 	f := &feed[R]{
-		running: r, source: s, waiting: queue, handler: s.handler,
+		running: r, source: s, handler: s.handler,
 		opened: make(chan struct{}),
 		report: newReporter(r.name, r.o, r.logger, s.String()),
+	}
+	var err error
+	if f.waiting, err = workqueue.New(workqueue.Options[object.Key, []waiting]{
+		Merge:       f.merge,
+		RateLimiter: workqueue.ExponentialLimiter[object.Key](again.Base, again.Max),
+	}); err != nil {
+		return nil, err
 	}
 	f.add = f.caused
 	f.watch = overdue.New(f.overdue)
@@ -109,14 +113,18 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 // work processes the waiting events, one key after another, until ctx ends.
 func (f *feed[R]) work(ctx context.Context) {
 	for item, ok := f.waiting.Get(ctx); ok; item, ok = f.waiting.Next(ctx, item.Key) {
+		f.repeat(item.Value)
 		last, failed := item.Value[len(item.Value)-1].number, item.Value[:0]
 		for _, w := range item.Value {
 			if !f.process(w) {
-				w.failed = true
+				w.passed = true
 				failed = append(failed, w)
 			}
 		}
 		f.retry(item.Key, last, failed)
+		if len(failed) < maxWaiting {
+			f.crowd.empty(item.Key, last)
+		}
 		f.initial.handled(item.Key)
 	}
 }
@@ -127,7 +135,7 @@ func (f *feed[R]) process(w waiting) bool {
 	switch {
 	case w.object != nil:
 		return f.generic(w.object)
-	case w.failed || f.matchSlowly(w.change):
+	case w.passed || f.matchSlowly(w.change):
 		return f.handle(w.change)
 	}
 	return true
@@ -161,7 +169,7 @@ func (f *feed[R]) queueEvent(key object.Key, w waiting) {
 	f.last++
 	w.number = f.last
 	f.mu.Unlock()
-	if w.failed {
+	if w.passed {
 		f.retry(key, w.number, []waiting{w})
 		return
 	}
@@ -269,7 +277,7 @@ func (f *feed[R]) changed(c store.Change) {
 	case !f.inline:
 		f.queueEvent(c.Key, waiting{change: compact(c)})
 	case !f.handle(c):
-		f.queueEvent(c.Key, waiting{change: compact(c), failed: true})
+		f.queueEvent(c.Key, waiting{change: compact(c), passed: true})
 	}
 }
 
@@ -283,11 +291,19 @@ func (f *feed[R]) matchAll(all []predicate.Predicate, c store.Change) bool {
 	return true
 }
 
-// outside takes every object from outside the cluster.
+// outside takes every object from outside the cluster. If the handler has failed on many events of one key, the source
+// waits: none is lost.
 func (f *feed[R]) outside(o object.Object) {
-	if f.matchGeneric(o) && !f.generic(o) {
-		f.queueEvent(object.KeyOf(o), waiting{object: o, failed: true})
+	if !f.matchGeneric(o) || f.generic(o) {
+		return
 	}
+	b := backoff.Backoff{Policy: again}
+	for f.crowd.has(object.KeyOf(o)) {
+		if run.Sleep(f.ctx, b.Fail(time.Now())) != nil || f.generic(o) {
+			return
+		}
+	}
+	f.queueEvent(object.KeyOf(o), waiting{object: o, passed: true})
 }
 
 func (f *feed[R]) matchGeneric(o object.Object) bool {

@@ -55,10 +55,11 @@ type Interface interface {
 	Kinds(in Manager) []object.Object
 	// State is for readiness.
 	State() State
-	// QueueStats, QueueDepths and SourceFailures are for metrics and debug pages.
+	// QueueStats, QueueDepths, SourceFailures and Reconciles are for metrics and debug pages.
 	QueueStats() workqueue.Stats
 	QueueDepths() []workqueue.Depth
 	SourceFailures() []SourceFailure
+	Reconciles() Reconciles
 }
 
 // Subscription is a watch that a controller holds open.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/ctxkey"
@@ -18,9 +20,11 @@ var errStopping = errors.New("controller stops")
 // running is one run of a controller.
 type running[R comparable] struct {
 	*Controller[R]
-	queue *workqueue.Queue[R, reconcile.Cause]
-	feeds []*feed[R]
-	own   *reporter // of problems that belong to no source
+	queue    *workqueue.Queue[R, reconcile.Cause]
+	feeds    []*feed[R]
+	attempts attempts[R]
+	failed   atomic.Pointer[failure[R]] // the latest; see record
+	own      *reporter                  // of problems that belong to no source
 }
 
 func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
@@ -37,7 +41,7 @@ func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
 	if err != nil {
 		return nil, fmt.Errorf("controller %q: %w", c.name, err)
 	}
-	r := &running[R]{Controller: c, queue: queue, own: newReporter(c.name, c.o, c.logger, "")}
+	r := &running[R]{Controller: c, queue: queue, attempts: make(attempts[R], c.o.Workers), own: newReporter(c.name, c.o, c.logger, "")}
 	for i := range c.sources {
 		f, err := newFeed(r, &c.sources[i])
 		if err != nil {
@@ -90,11 +94,16 @@ func (r *running[R]) work(stop context.Context) error {
 	reconciles, cancel := context.WithCancelCause(context.WithoutCancel(stop))
 	defer cancel(nil)
 	workers, failed := run.New(context.WithoutCancel(stop))
-	for range r.o.Workers {
-		workers.Go("", func(ctx context.Context) error { return r.worker(ctx, reconciles) })
+	for i := range r.attempts {
+		workers.Go("", func(ctx context.Context) error { return r.worker(ctx, reconciles, &r.attempts[i]) })
 	}
 	idle := make(chan error, 1)
 	go func() { idle <- workers.Wait() }()
+	var naming sync.WaitGroup
+	defer naming.Wait()
+	named, unname := context.WithCancel(context.WithoutCancel(stop))
+	defer unname()
+	naming.Go(func() { r.attempts.nameSlow(named) })
 
 	abort := aborted(stop)
 	select {
@@ -113,15 +122,15 @@ func (r *running[R]) work(stop context.Context) error {
 	select {
 	case err = <-idle:
 	case <-abort.Done():
-		if n := r.queue.Stats().InFlight; n > 0 {
-			r.logger.Warn("cancelling reconciles", "running", n, "cause", context.Cause(abort))
+		if all := r.reconciles(); len(all.Running) > 0 {
+			r.logger.Warn("cancelling reconciles", "running", all.String(), "cause", context.Cause(abort))
 		}
 		cancel(context.Cause(abort))
 		err = <-idle
 	case <-grace.C:
-		if n := r.queue.Stats().InFlight; n > 0 {
-			late = ErrGraceEnded
-			r.logger.Warn("grace period is over, cancelling reconciles", "running", n)
+		if all := r.reconciles(); len(all.Running) > 0 {
+			late = fmt.Errorf("controller %q: %w: cancelled %s", r.name, ErrGraceEnded, all)
+			r.logger.Warn("grace period is over, cancelling reconciles", "running", all.String())
 		}
 		cancel(ErrGraceEnded)
 		err = <-idle
@@ -129,10 +138,7 @@ func (r *running[R]) work(stop context.Context) error {
 	if err != errStopping {
 		return err
 	}
-	if late != nil {
-		return fmt.Errorf("controller %q: %w", r.name, late)
-	}
-	return nil
+	return late
 }
 
 // request queues a request without an object as its cause.

@@ -13,56 +13,58 @@ import (
 // waiting is an event that waits for the handler of its source.
 type waiting struct {
 	number uint64 // the events of a source are numbered in their order
-	// failed says that the event passed the predicates, and the handler failed on it.
-	failed bool
+	// passed says that predicates are not asked any more: the event passed them and the handler failed on it, or
+	// it stands for several events.
+	passed bool
+	merged bool // it stands for several events: a state between them is known no more
 	change store.Change
 	object object.Object // an event from outside, which has no change; nil for others
 }
 
-// maxWaiting is the most events of one key that wait unmerged.
+// maxWaiting is the most events of one key that wait unmerged, but for those that came before their states were
+// observed; see crowd.
 const maxWaiting = 8
 
-// mergeWaiting joins the events of one key in their order, up to maxWaiting: a state between two others may have an
-// owner that neither has, and which needs a reconcile, too. Beyond that it merges two. A resync behind another event is dropped: the
-// handler sees the object anyway.
-func mergeWaiting(first, then []waiting) []waiting {
+// merge joins the events of one key in their order. A state between two others may have an owner that neither has,
+// and which needs a reconcile, too. So events are kept apart, up to maxWaiting. Beyond that it merges the newest two.
+// Of resyncs that follow each other it keeps the latest. An event from outside is never merged.
+func (f *feed[R]) merge(first, then []waiting) []waiting {
 	all := slices.Concat(first, then)
 	slices.SortStableFunc(all, func(a, b waiting) int { return cmp.Compare(a.number, b.number) })
-	for i := 1; i < len(all); i++ {
-		if all[i].object == nil && all[i].change.Resync && all[i-1].object == nil {
-			all = slices.Delete(all, i, i+1)
-			i--
+	for i := len(all) - 1; i > 0; i-- {
+		if all[i].change.Resync && all[i-1].change.Resync {
+			all = slices.Delete(all, i-1, i)
 		}
 	}
-	for len(all) > maxWaiting {
-		at := leastRelevant(all)
-		merged := all[at+1]
-		if a, b := &all[at], &merged; a.object == nil && b.object == nil {
-			b.change = delta.Merge(a.change, b.change)
-			b.failed = a.failed || b.failed
-		}
-		all[at+1] = merged
-		all = slices.Delete(all, at, at+1)
+	last := len(all) - 1
+	if len(all) < maxWaiting {
+		return all
 	}
-	return all
+	f.mu.Lock()
+	latest := f.last
+	f.mu.Unlock()
+	observed := f.crowd.full(all[last].key(), all[last].number, latest)
+	for ; last >= maxWaiting && all[last].object == nil && all[last-1].number > observed; last-- {
+		all[last-1] = join(all[last-1], all[last])
+	}
+	clear(all[last+1:])
+	return all[:last+1]
 }
 
-// leastRelevant is the index of the event to merge into its successor: the oldest one after which only the status
-// changed, else the oldest.
-func leastRelevant(all []waiting) int {
-	for i := range len(all) - 1 {
-		if next := all[i+1].change; next.Old != nil && next.New != nil && !next.Replaced() && sameButStatus(next.Old, next.New) {
-			return i
-		}
+// join merges two events that follow each other.
+func join(a, b waiting) waiting {
+	c := delta.Merge(a.change, b.change)
+	if b.change.Resync {
+		c.New = b.change.New // a predicate may have stopped a change between a and b
 	}
-	return 0
+	return waiting{number: b.number, passed: true, merged: true, change: c}
 }
 
-// sameButStatus reports whether two versions differ in nothing but the status, as far as the digests tell.
-func sameButStatus(a, b *store.Entry) bool {
-	was, is := a.Digest(), b.Digest()
-	return a.Err() == nil && b.Err() == nil && a.SameOwners(b) &&
-		was.Labels == is.Labels && was.Annotations == is.Annotations && was.Spec == is.Spec
+func (w *waiting) key() object.Key {
+	if w.object != nil {
+		return object.KeyOf(w.object)
+	}
+	return w.change.Key
 }
 
 // compact returns a change whose entries take little memory, to be held for long.

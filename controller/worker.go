@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/reconcile"
@@ -10,14 +11,15 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// worker reconciles one request after another until stop ends. work is the ctx of the reconciles.
-func (r *running[R]) worker(stop, work context.Context) error {
+// worker reconciles one request after another until stop ends. work is the ctx of the reconciles; own shows the one
+// that runs.
+func (r *running[R]) worker(stop, work context.Context, own *atomic.Pointer[attempt[R]]) error {
 	for item, ok := r.queue.Get(stop); ok; item, ok = r.queue.Next(stop, item.Key) {
 		if stop.Err() != nil {
 			r.queue.Done(item.Key)
 			return nil
 		}
-		if err := r.reconcile(work, item); err != nil {
+		if err := r.reconcile(work, item, own); err != nil {
 			r.queue.Done(item.Key)
 			return err
 		}
@@ -27,8 +29,8 @@ func (r *running[R]) worker(stop, work context.Context) error {
 
 // reconcile runs one reconcile and then the action of next. It returns an error only for a panic under
 // Options.StopOnPanic.
-func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause]) error {
-	a := &attempt[R]{running: r, item: item, number: r.queue.NumRequeues(item.Key) + 1}
+func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause], own *atomic.Pointer[attempt[R]]) error {
+	a := &attempt[R]{running: r, item: item, number: r.queue.NumRequeues(item.Key) + 1, began: time.Now()}
 	if r.o.LogConstructor != nil {
 		a.Logger()
 	}
@@ -39,35 +41,47 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 		defer cancel()
 	}
 
-	began := time.Now()
+	own.Store(a)
 	var result reconcile.Result
 	err := run.Safely("reconcile", func() (err error) {
 		result, err = r.reconciler(ctx, item.Key)
 		return err
 	})
-	took := time.Since(began)
+	for _, f := range r.feeds {
+		if f.crowd.observes.Load() {
+			f.crowd.reconciled(item.Key)
+		}
+	}
+	own.Store(nil) // after that: repeat looks at it first
+	took := time.Since(a.began)
 	panicked, isPanic := err.(*run.PanicError)
 
 	do := next(result, err)
-	a.log(ctx, do, err, panicked, took)
-	if hook := r.o.Hooks.Reconciled; hook != nil {
-		r.observe(hook, Reconciled{
-			Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
-			Attempt: a.number, Took: took, Panicked: isPanic, TimedOut: context.Cause(ctx) == ErrReconcileTimeout, Err: err,
-		})
-	}
-	if isPanic && r.o.StopOnPanic {
-		return err
-	}
+	stops := isPanic && r.o.StopOnPanic
 	if do.forget {
 		r.queue.Forget(item.Key)
 	}
-	if do.requeue {
+	var wait time.Duration
+	if do.requeue && !stops {
 		cause := item.Value
 		cause.Trigger, cause.Count = do.trigger, 1
-		r.queue.AddWith(item.Key, workqueue.AddOptions[reconcile.Cause]{
+		wait = r.queue.AddWith(item.Key, workqueue.AddOptions[reconcile.Cause]{
 			Priority: *cmp.Or(result.Priority, &item.Priority), After: do.after, RateLimited: do.limited, Value: cause,
 		})
+	}
+	a.log(ctx, do, err, panicked, took, wait)
+	what := Reconciled{ // for the hook, and the state
+		Controller: r.name, Request: item.Key, Outcome: do.outcome, Cause: item.Value,
+		Attempt: a.number, Took: took, Panicked: isPanic, TimedOut: context.Cause(ctx) == ErrReconcileTimeout, Err: err,
+	}
+	if err != nil || r.failed.Load() != nil {
+		r.record(item.Key, what)
+	}
+	if hook := r.o.Hooks.Reconciled; hook != nil {
+		r.observe(hook, what)
+	}
+	if stops {
+		return err
 	}
 	return nil
 }

@@ -57,6 +57,8 @@ func (w *working) QueueStats() workqueue.Stats { return w.queue }
 
 func (w *working) QueueDepths() []workqueue.Depth { return nil }
 
+func (w *working) Reconciles() controller.Reconciles { return controller.Reconciles{} }
+
 func (w *working) SourceFailures() []controller.SourceFailure { return nil }
 
 // prioritised has requests of several priorities in its queue, and sources that fail.

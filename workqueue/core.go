@@ -53,10 +53,10 @@ func newCore[K comparable, V any](opts Options[K, V], start time.Time) (*core[K,
 	return c, nil
 }
 
-// add queues key as o says. After shutDown it does nothing.
-func (c *core[K, V]) add(key K, o AddOptions[V], t int64) {
+// add queues key as o says, and returns its delay. After shutDown it does nothing.
+func (c *core[K, V]) add(key K, o AddOptions[V], t int64) time.Duration {
 	if c.down {
-		return
+		return 0
 	}
 	hash := c.hash(key) // before anything changes: it panics for a key that cannot be compared
 	t = c.advanceAndTrim(t)
@@ -75,6 +75,7 @@ func (c *core[K, V]) add(key K, o AddOptions[V], t int64) {
 		c.recordBackoff(n, t, backoff)
 	}
 	c.schedule(n, delay, t)
+	return time.Duration(delay)
 }
 
 // merge combines an add with the pending add of n, if there is one.

@@ -3,6 +3,7 @@ package workqueue
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/backoff"
@@ -101,17 +102,68 @@ func (l *fastSlow[K]) validate() error {
 	return nil
 }
 
-type bucket[K comparable] struct{ tokens backoff.Bucket }
+// bucket takes a token for each failure. It takes back those that are not needed: of a key that is forgotten before
+// its wait is over, and of one that fails again before that.
+type bucket[K comparable] struct {
+	tokens backoff.Bucket
+	due    map[K]time.Time // ends of waits
+	sized  int             // length of due when what was over was last removed
+	// unused are the ends of waits of keys that were forgotten. Forget is told no time: When sees which of these
+	// waits were not over, at least since the last failure.
+	unused []time.Time
+}
 
 // BucketLimiter passes rate failures a second of all keys together, with bursts of burst. It counts
-// nothing by key. Both must be positive; otherwise New returns an error.
+// nothing by key. A key that is forgotten before its wait is over gives its place back. Both must be
+// positive; otherwise New returns an error.
 func BucketLimiter[K comparable](rate float64, burst int) RateLimiter[K] {
 	return &bucket[K]{tokens: backoff.Bucket{Rate: rate, Burst: burst}}
 }
 
-func (l *bucket[K]) When(_ K, now time.Time) time.Duration { return l.tokens.Reserve(now) }
-func (l *bucket[K]) Forget(K)                              {}
-func (l *bucket[K]) NumRequeues(K) int                     { return 0 }
+func (l *bucket[K]) When(key K, now time.Time) time.Duration {
+	for _, end := range l.unused {
+		if end.After(now) {
+			l.tokens.GiveBack()
+		}
+	}
+	l.unused = nil
+	if left := l.due[key].Sub(now); left > 0 {
+		return left
+	}
+	wait := l.tokens.Reserve(now)
+	if wait > 0 {
+		l.record(key, now, now.Add(wait))
+	} else {
+		delete(l.due, key)
+	}
+	return wait
+}
+
+// record keeps the end of a wait. At times it removes those that are over.
+func (l *bucket[K]) record(key K, now, end time.Time) {
+	if l.due == nil {
+		l.due = map[K]time.Time{}
+	}
+	l.due[key] = end
+	if len(l.due) < 2*l.sized+64 {
+		return
+	}
+	maps.DeleteFunc(l.due, func(_ K, end time.Time) bool { return !end.After(now) })
+	l.sized = len(l.due)
+}
+
+func (l *bucket[K]) Forget(key K) {
+	end, ok := l.due[key]
+	if !ok {
+		return
+	}
+	l.unused = append(l.unused, end)
+	if delete(l.due, key); len(l.due) == 0 {
+		l.due, l.sized = nil, 0
+	}
+}
+
+func (l *bucket[K]) NumRequeues(K) int { return 0 }
 
 func (l *bucket[K]) validate() error {
 	if !(l.tokens.Rate > 0) || l.tokens.Burst < 1 {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/flyball-io/flyball/workqueue"
 )
 
@@ -88,5 +90,56 @@ func TestDefaultLimiterHasTheFiguresOfClientGo(t *testing.T) {
 		if got, want := l.When(1000+i, now), time.Duration(i+1)*100*ms; got != want {
 			t.Errorf("key %d after the burst: %v, want %v", i, got, want)
 		}
+	}
+}
+
+// TestTokensAreGivenBack: whatever has failed, recovered and failed again before, a failure waits for those keys only
+// that still wait.
+func TestTokensAreGivenBack(t *testing.T) {
+	const rate = 10
+	rapid.Check(t, func(t *rapid.T) {
+		l := workqueue.BucketLimiter[int](rate, rapid.IntRange(1, 200).Draw(t, "burst"))
+		keys := rapid.IntRange(1, 400).Draw(t, "keys")
+		due := map[int]time.Time{}
+		now := epoch
+		for range rapid.IntRange(1, 40).Draw(t, "phases") {
+			first, n := rapid.IntRange(0, keys-1).Draw(t, "first"), rapid.IntRange(1, keys).Draw(t, "n")
+			does := rapid.SampledFrom([]string{"fail", "fail", "recover"}).Draw(t, "does")
+			for i := range n {
+				key := (first + i) % keys
+				if does == "recover" {
+					l.Forget(key)
+					delete(due, key)
+					continue
+				}
+				waiting := 0
+				for k, end := range due {
+					if k != key && end.After(now) {
+						waiting++
+					}
+				}
+				kept := due[key].After(now) // its place
+				wait := l.When(key, now)
+				if most := time.Duration(waiting+1) * time.Second / rate; !kept && wait > most {
+					t.Fatalf("a failure waits %v while %d others wait", wait, waiting)
+				}
+				due[key] = now.Add(wait)
+			}
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 50, 1000, 20000}).Draw(t, "ms")) * ms)
+		}
+	})
+}
+
+// Ten thousand keys fail once and recover by events. A later failure of one key does not wait for them.
+func TestRecoveredKeysLeaveNoDebt(t *testing.T) {
+	l := workqueue.DefaultLimiter[int]()
+	for key := range 10_000 {
+		l.When(key, epoch)
+	}
+	for key := range 10_000 {
+		l.Forget(key)
+	}
+	if wait := l.When(1, epoch.Add(time.Second)); wait > 100*ms {
+		t.Errorf("a single failure waits %v", wait)
 	}
 }

@@ -48,15 +48,17 @@ func New[K comparable, V any](opts Options[K, V]) (*Queue[K, V], error) {
 // Add queues key now, with priority 0 and the zero value of V.
 func (q *Queue[K, V]) Add(key K) { q.AddWith(key, AddOptions[V]{}) }
 
-// AddWith queues key as o says. After ShutDown it does nothing.
-func (q *Queue[K, V]) AddWith(key K, o AddOptions[V]) {
+// AddWith queues key as o says. It returns the delay of the add; an earlier one of the key stands.
+// After ShutDown it does nothing.
+func (q *Queue[K, V]) AddWith(key K, o AddOptions[V]) time.Duration {
 	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.core.add(key, o, t)
+	delay := q.core.add(key, o, t)
 	if len(q.parked) > 0 {
 		q.serve(t)
 	}
+	return delay
 }
 
 // AddAll calls AddWith for each of adds, with one lock and one reading of the clock. It blocks all

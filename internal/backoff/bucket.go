@@ -19,8 +19,7 @@ type Bucket struct {
 }
 
 // Reserve takes one token and returns the wait from now until it may be used. The wait is zero
-// while the bucket has tokens; then each call adds 1/Rate. Reserve never refuses and cannot be
-// undone. A now before that of an earlier call takes from the same bucket and waits longer
+// while the bucket has tokens; then each call adds 1/Rate. Reserve never refuses. A now before that of an earlier call takes from the same bucket and waits longer
 // accordingly.
 func (b *Bucket) Reserve(now time.Time) time.Duration {
 	if !b.limits() {
@@ -32,6 +31,13 @@ func (b *Bucket) Reserve(now time.Time) time.Duration {
 	}
 	b.full = b.full.Add(b.interval())
 	return wait
+}
+
+// GiveBack returns a token that was reserved and is not going to be used. Call it before the wait for the token is over.
+func (b *Bucket) GiveBack() {
+	if b.limits() {
+		b.full = b.full.Add(-b.interval())
+	}
 }
 
 // TryTake takes a token if one is available now, and reports whether it did.

@@ -22,7 +22,9 @@ type room struct {
 var rooms = []room{
 	// It rose by 400 for which answers are believed, and what is sent again (ADR 36).
 	// It rose by 400 for the proof that a kind is gone, and for kinds whose scope changes.
-	{"pipeline", 26944, 19000, []string{
+	// It rose by 360 for reconciles that were lost behind slow functions (110), that are named while they run and when
+	// they fail (200), and retries that give back what they do not need (50).
+	{"pipeline", 27304, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -48,7 +50,7 @@ var rooms = []room{
 	}},
 	// What the command-line tool shares with the benchmarks. No operator has it in it.
 	{"tools", 200, 200, []string{"internal/recording"}},
-	{"internal", 14640, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14647, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -61,7 +63,8 @@ var rooms = []room{
 // (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts. It rose by 12
 // for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 660 with pipeline and shelf.
 // It rose by 434 with pipeline, for kinds that are gone, and for those whose scope changes.
-const maxCore = 53781
+// It rose by 362 with pipeline, for reconciles that were lost, or not named.
+const maxCore = 54143
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
