@@ -36,7 +36,7 @@ test-memory: rules
 
 # The same random calls to the API server in memory and to the real one, half of them about custom resources whose
 # definitions are drawn: every difference fails, made as short as possible. CALLS=1000000 makes more of them, FIRST=N
-# begins at another sequence. What it tells on the way is the number of calls.
+# begins at another sequence.
 random: export CALLS := $(or $(CALLS),100000)
 random: controlplane rules
 	$(GO) test $(TESTFLAGS) -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./test/apiserver

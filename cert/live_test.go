@@ -88,7 +88,7 @@ func (c *cluster) run(s cert.Source) (stop func()) {
 // until waits until cond returns nil.
 func (c *cluster) until(what string, cond func() error) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Minute)
 	defer cancel()
 	for {
 		err := cond()

@@ -87,7 +87,7 @@ func synced(t testing.TB, ctx context.Context, of ...toolscache.DoneChecker) {
 }
 
 func bounded(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -74,7 +74,7 @@ func run(t testing.TB, start func(context.Context) error) {
 
 // bounded returns a context that only a test that hangs outlives.
 func bounded(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

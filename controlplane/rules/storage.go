@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -257,7 +258,7 @@ func (s *callStorage) unchanged(c *call, obj, old runtime.Object, version uint64
 func (s *callStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	valid storage.ValidateObjectFunc, _ runtime.Object, _ storage.DeleteOptions) error {
 	c := callFrom(ctx)
-	obj, _, err := s.read(ctx, key)
+	obj, stored, err := s.read(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -275,10 +276,7 @@ func (s *callStorage) Delete(ctx context.Context, key string, out runtime.Object
 		return err
 	}
 	version := c.next()
-	if err := s.UpdateObject(obj, version); err != nil {
-		return err
-	}
-	text, err := s.encode(obj)
+	text, err := s.lastOf(obj, stored, version)
 	if err != nil {
 		return err
 	}
@@ -291,6 +289,26 @@ func (s *callStorage) Delete(ctx context.Context, key string, out runtime.Object
 	}
 	c.put(w)
 	return nil
+}
+
+// lastOf returns the last state of an object that is deleted, with the version of that. A custom resource stays as it is
+// stored: the version of the request may lack fields that watches of another one show.
+func (s *callStorage) lastOf(obj runtime.Object, stored []byte, version uint64) ([]byte, error) {
+	if _, ok := obj.(*unstructured.Unstructured); !ok {
+		if err := s.UpdateObject(obj, version); err != nil {
+			return nil, err
+		}
+		return s.encode(obj)
+	}
+	var last unstructured.Unstructured
+	if err := last.UnmarshalJSON(stored); err != nil {
+		return nil, err
+	}
+	if err := s.UpdateObject(&last, version); err != nil {
+		return nil, err
+	}
+	text, err := last.MarshalJSON()
+	return bytes.TrimSpace(text), err
 }
 
 func (s *callStorage) Stats(context.Context) (storage.Stats, error) { return storage.Stats{}, nil }

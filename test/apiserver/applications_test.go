@@ -145,6 +145,7 @@ var applicationCases = []controlledCase{
 		pod := s.first("~/pods")
 		s.send("POST", s.path("~/pods/"+pod+"/eviction"), `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"`+pod+`"}}`)
 		s.awaitCount("~/pods", `"name":"`+pod+`"`, 0)
+		s.await(budgets+"/least", `"disruptionsAllowed":1`) // the controller has seen the new Pod: it tells changes of a Pod to one of its budgets only
 		s.send("POST", s.path(budgets), `{"metadata":{"name":"most"},"spec":{"maxUnavailable":"50%",`+selector+`}}`)
 		s.send("POST", s.path(budgets), `{"metadata":{"name":"half"},"spec":{"minAvailable":"50%",`+selector+`}}`)
 		s.send("POST", s.path(budgets), `{"metadata":{"name":"none"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"none"}}}}`)

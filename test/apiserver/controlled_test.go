@@ -68,7 +68,7 @@ func TestControllersAsTheRealOnes(t *testing.T) {
 }
 
 // atRest reads the collections of both until they are equal and stay so for a while: on a busy machine controllers may
-// take long for their last steps. After a minute it returns the collections as they are.
+// take long for their last steps. When it has looked long enough it returns the collections as they are.
 func atRest(real, memory *session, paths []string) (want, got []string) {
 	real.t.Helper()
 	read := func(s *session) (out []string) {
@@ -77,17 +77,16 @@ func atRest(real, memory *session, paths []string) (want, got []string) {
 		}
 		return out
 	}
-	begin := time.Now()
-	for since := begin; ; time.Sleep(50 * time.Millisecond) { // nothing announces that nothing more comes
+	since := time.Now()
+	looks(func() bool { // nothing announces that nothing more comes
 		w, g := read(real), read(memory)
 		if !slices.Equal(w, g) || !slices.Equal(w, want) {
 			since = time.Now()
 		}
 		want, got = w, g
-		if now := time.Now(); now.Sub(since) > 500*time.Millisecond || now.Sub(begin) > time.Minute {
-			return want, got
-		}
-	}
+		return time.Since(since) > 500*time.Millisecond
+	})
+	return want, got
 }
 
 // controlledCase is a conversation, and the collections that are compared at its end.
@@ -195,14 +194,12 @@ func typeOf(v any) string {
 // awaitCount waits until a text occurs n times in an answer.
 func (s *session) awaitCount(path, text string, n int) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // both servers are polled alike
-		_, _, body := s.send("GET", s.path(path), "")
-		if strings.Count(string(body), text) == n {
-			return
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%s never has %d times %s: %.3000s", s.path(path), n, text, body)
-		}
+	var body []byte
+	if !looks(func() bool { // both servers are polled alike
+		_, _, body = s.send("GET", s.path(path), "")
+		return strings.Count(string(body), text) == n
+	}) {
+		s.t.Fatalf("%s never has %d times %s: %.3000s", s.path(path), n, text, body)
 	}
 }
 

@@ -128,6 +128,21 @@ var customCases = []conformanceCase{
 		s.get(strings.Replace(path, "v1beta1", "v1", 1) + "/a")
 		s.get(strings.Replace(path, "v1beta1", "v2", 1) + "/a")
 	}},
+	{"deletions through another version", func(s *session) { // which has none of the fields
+		version := func(name string, storage bool, field string) string {
+			return fmt.Sprintf(`{"name":%q,"served":true,"storage":%v,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{%q:{"type":"string","default":"d"}}}}}}}`, name, storage, field)
+		}
+		define(s, "gadgets", "Gadget", version("v1", true, "one")+","+version("v2", false, "two"))
+		v1, v2 := "/apis/NS.example.com/v1/namespaces/NS/gadgets", "/apis/NS.example.com/v2/namespaces/NS/gadgets"
+		s.await(v2, `"items"`)
+		a := s.post(v1, `{"apiVersion":"NS.example.com/v1","kind":"Gadget","metadata":{"name":"a","annotations":{"x":"<&>"}},"spec":{"one":"1"}}`)
+		s.post(v2, `{"apiVersion":"NS.example.com/v2","kind":"Gadget","metadata":{"name":"b"},"spec":{"two":"2"}}`)
+		w1, w2 := s.watch(v1+"?watch=1&resourceVersion="+a.Metadata.ResourceVersion), s.watch(v2+"?watch=1&resourceVersion="+a.Metadata.ResourceVersion)
+		s.delete(v2+"/a", "")
+		s.delete(v1+"/b", "")
+		w1.next(3)
+		w2.next(3)
+	}},
 	{"definitions that are not valid", func(s *session) {
 		s.post(definitions, definition("widgets", "Widget", `{"name":"v1","served":true,"storage":true}`))
 		s.post(definitions, definition("widgets", "Widget", `{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"properties":{"a":{"type":"nonsense"}}}}}}}`))

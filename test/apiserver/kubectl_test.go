@@ -22,8 +22,8 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-// commandBound bounds the time of a command. Most take a tenth of a second.
-const commandBound = time.Minute
+// commandBound bounds the time of a command that hangs. Most take a tenth of a second.
+const commandBound = 5 * time.Minute
 
 // people is a user at a shell with kubectl.
 type people struct {
