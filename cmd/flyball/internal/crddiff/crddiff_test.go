@@ -51,7 +51,7 @@ func TestSchemas(t *testing.T) {
 		{"{}", "type: string", "! v1 .x: type any → string", "+ v1 .x: type string → any"},
 		{"type: string, nullable: true", "type: string", "! v1 .x: null no longer allowed", "+ v1 .x: null allowed"},
 		{"type: string", "type: string, format: date", "! v1 .x: format date added", "+ v1 .x: format date removed"},
-		{"type: integer, format: int64", "type: integer, format: int32", "! v1 .x: format int64 → int32", "+ v1 .x: format int32 → int64"},
+		{"type: integer, format: int64", "type: integer, format: int32", "! v1 .x: format int32 added", "+ v1 .x: format int32 removed"},
 		{"type: string, enum: [a, b]", "type: string, enum: [a]", `! v1 .x: value "b" removed`, `+ v1 .x: value "b" added`},
 		{"type: string", "type: string, enum: [a, b]", `! v1 .x: only the values "a", "b" are allowed`, `+ v1 .x: any value is allowed, not only "a", "b"`},
 		{"type: integer, maximum: 10", "type: integer, maximum: 5", "! v1 .x: maximum 10 → 5", "+ v1 .x: maximum 5 → 10"},

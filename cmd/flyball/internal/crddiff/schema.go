@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -53,7 +54,7 @@ func (d *differ) schema(o, n *extv1.JSONSchemaProps) {
 	case !o.Nullable && n.Nullable:
 		d.compatible("null allowed")
 	}
-	d.format(o.Format, n.Format)
+	d.format(o, n)
 	d.enum(o.Enum, n.Enum)
 	d.numbers(o, n)
 	d.pattern(o.Pattern, n.Pattern)
@@ -86,10 +87,30 @@ func itemsOf(s *extv1.JSONSchemaProps) *extv1.JSONSchemaProps {
 	return s.Items.Schema
 }
 
-// wider maps a format to one that allows all of its values.
-var wider = map[string]string{"int32": "int64", "float": "double"}
+// enforced are the formats by which the API server refuses values, by type. It ignores all others.
+var enforced = map[string][]string{
+	"integer": {"int32"},
+	"number":  {"float"},
+	"string": {"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10", "isbn13",
+		"creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "date", "duration", "datetime", "k8sshortname", "k8slongname"},
+}
 
-func (d *differ) format(o, n string) { d.textual("format", o, n, wider[o] != n) }
+// limits returns the format of a schema if the API server refuses values by it, or "".
+func limits(s *extv1.JSONSchemaProps) string {
+	format := strings.ReplaceAll(s.Format, "-", "") // the server does not see them
+	if slices.Contains(enforced[cmp.Or(s.Type, "string")], format) {
+		return s.Format
+	}
+	return ""
+}
+
+func (d *differ) format(o, n *extv1.JSONSchemaProps) {
+	if a, b := limits(o), limits(n); a != b {
+		d.textual("format", a, b, true)
+		return
+	}
+	d.changed(false, "format", cmp.Or(o.Format, "none"), cmp.Or(n.Format, "none"))
+}
 
 func (d *differ) pattern(o, n string) { d.textual("pattern", o, n, true) }
 
@@ -268,19 +289,29 @@ func sorted(list []string) []string {
 }
 
 func (d *differ) rules(o, n extv1.ValidationRules) {
-	texts := func(rules extv1.ValidationRules) []string {
-		out := make([]string, len(rules))
-		for i, r := range rules {
-			out[i] = r.Rule
+	optional := func(rules extv1.ValidationRules) map[string]bool {
+		out := map[string]bool{}
+		for _, r := range rules {
+			out[r.Rule] = out[r.Rule] || value(r.OptionalOldSelf)
 		}
 		return out
 	}
-	a, b := texts(o), texts(n)
-	for _, s := range missing(b, a) {
-		d.breaking("rule added: %s", s)
+	a, b := optional(o), optional(n)
+	for _, r := range n {
+		switch had, known := a[r.Rule]; {
+		case !known:
+			d.breaking("rule added: %s", r.Rule)
+		case b[r.Rule] && !had:
+			d.breaking("rule holds for objects without an old value, too: %s", r.Rule)
+		case had && !b[r.Rule]:
+			d.compatible("rule no longer holds for objects without an old value: %s", r.Rule)
+		}
+		a[r.Rule] = b[r.Rule] // said once
 	}
-	for _, s := range missing(a, b) {
-		d.compatible("rule removed: %s", s)
+	for _, r := range o {
+		if _, stays := b[r.Rule]; !stays {
+			d.compatible("rule removed: %s", r.Rule)
+		}
 	}
 }
 
