@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 26544, 19000, []string{
+	{"pipeline", 26794, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -54,8 +54,9 @@ var rooms = []room{
 // operators had elsewhere: several clusters in one program (140), TLS, client certificates and bounds of servers
 // (75), selectors by namespace (80), pages beside the metrics (40), and their options and contracts. It rose by 12
 // for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 400 with
-// pipeline for what answers are believed and what may be sent again (ADR 36).
-const maxCore = 53087
+// pipeline for what answers are believed and what may be sent again (ADR 36), and by 250 for transports that hang
+// and bodies that trickle.
+const maxCore = 53337
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
