@@ -35,6 +35,9 @@ var (
 	// ErrLogBlocked is in the error of Run if the handler of Options.Logger has not returned for more than
 	// a second. One goroutine lives on and waits for it.
 	ErrLogBlocked = errors.New("the log takes nothing: a goroutine waits for it")
+	// ErrTransportHung is in the error of Run if a credential plugin, a dialer or a wrapper of the transport
+	// has not returned from a request that has ended. A goroutine of each such request lives on.
+	ErrTransportHung = errors.New("a request has ended, and its transport does not return: a credential plugin, a file, a dialer or a wrapper of it hangs")
 	// ErrClosed is the cause with which Close stops a member.
 	ErrClosed = errors.New("closed")
 )

@@ -23,7 +23,7 @@ var errSyncTimeout = errors.New("not synced in time")
 // Run returns nil for an end in good order: ctx was cancelled without a cause or by a signal (see
 // [SignalContext]), and everything ended without an error. Otherwise the error joins the cause of ctx, the
 // failure that stopped the manager, a *leader.LostError, and the failures of the stop. A log that blocks is
-// in it as [ErrLogBlocked].
+// in it as [ErrLogBlocked], and a transport that hangs as [ErrTransportHung].
 //
 // Run may be called again after it has returned and everything has ended. Before that it returns
 // [run.ErrRunning].
@@ -40,6 +40,15 @@ func (m *Manager) Run(ctx context.Context) error {
 			c.bare.Close()
 		}
 	}()
+	err := m.run(ctx)
+	if left := m.left(); left != nil {
+		return errors.Join(err, left)
+	}
+	return err
+}
+
+// run is Run without what the program has left behind.
+func (m *Manager) run(ctx context.Context) error {
 	err := m.bare.Check(ctx)
 	_, forbidden := errors.AsType[*client.ForbiddenError](err) // the server answers, and knows the user
 	switch {
@@ -49,11 +58,34 @@ func (m *Manager) Run(ctx context.Context) error {
 	default:
 		return fmt.Errorf("checking the server: %w", err)
 	}
-	err = m.life.run(ctx)
+	return m.life.run(ctx)
+}
+
+// left returns errors for the goroutines that others hold up.
+func (m *Manager) left() error {
+	var blocked, hung error
 	if logguard.Stuck(m.logger) {
-		return errors.Join(err, ErrLogBlocked)
+		blocked = ErrLogBlocked
 	}
-	return err
+	for end := time.Now().Add(hungWait); m.hung() > 0; time.Sleep(hungWait / 100) {
+		if time.Now().After(end) {
+			hung = ErrTransportHung
+			break
+		}
+	}
+	return errors.Join(blocked, hung)
+}
+
+// hungWait is how long Run waits for transports that have not returned, but may do so at once.
+const hungWait = time.Second
+
+// hung is the number of requests whose transport has not returned.
+func (m *Manager) hung() int {
+	n := 0
+	for _, c := range m.allClusters() {
+		n += c.bare.Hung()
+	}
+	return n
 }
 
 // settleCheck is how often a manager that waits for its cache looks for errors of the watches.

@@ -34,38 +34,65 @@ func newCutter(cfg *rest.Config) *cutter {
 	return c
 }
 
-// begin registers a write that cancel ends. It returns the transport for the write: the cutter's own, or
-// shared if the cutter cannot make one. The caller calls end when the header of the answer has arrived.
-func (c *cutter) begin(shared http.RoundTripper, cancel context.CancelCauseFunc) (rt http.RoundTripper, end func(), err error) {
+// roundTrip sends a write that cancel ends: over the cutter's own transport, or over shared if it cannot
+// make one.
+func (c *cutter) roundTrip(shared http.RoundTripper, req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.rt == nil && c.cfg != nil {
-		cfg := rest.CopyConfig(c.cfg)
-		dial := cfg.Dial
-		if dial == nil {
-			dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-		}
-		cuts := c.cuts
-		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return c.track(conn, cuts)
-		}
-		if c.rt, err = newTransport(cfg); err != nil {
-			return nil, nil, err
-		}
-	}
-	if c.rt != nil {
-		shared = c.rt
-	}
 	c.flights[&cancel] = struct{}{}
-	return shared, func() {
+	c.mu.Unlock()
+	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.flights, &cancel)
-	}, nil
+	}()
+	rt, err := c.transport(shared)
+	if err != nil {
+		return nil, err
+	}
+	return rt.RoundTrip(req)
+}
+
+// transport returns the transport of the cutter. It makes one without the lock, since that reads files.
+func (c *cutter) transport(shared http.RoundTripper) (http.RoundTripper, error) {
+	c.mu.Lock()
+	rt, cuts := c.rt, c.cuts
+	c.mu.Unlock()
+	switch {
+	case c.cfg == nil:
+		return shared, nil
+	case rt != nil:
+		return rt, nil
+	}
+	rt, err := newTransport(c.tracking(cuts))
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cuts == cuts && c.rt == nil {
+		c.rt = rt
+	}
+	if c.cuts == cuts {
+		rt = c.rt
+	}
+	return rt, nil // one of before a cut dials no connection
+}
+
+// tracking is the configuration with a dialer that registers each connection.
+func (c *cutter) tracking(cuts int) *rest.Config {
+	cfg := rest.CopyConfig(c.cfg)
+	dial := cfg.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return c.track(conn, cuts)
+	}
+	return cfg
 }
 
 // cut cancels the writes in flight and resets all connections. Later writes use a new transport, so none

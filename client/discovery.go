@@ -43,7 +43,7 @@ const verbDiscover = "discover"
 
 func newDiscoverer(l *link) *discoverer {
 	return &discoverer{max: maxDiscovery, link: &link{
-		base: l.base, transport: l.transport, userAgent: l.userAgent, retries: l.retries, maxWait: l.maxWait, silence: math.MaxInt64, reauth: l.reauth,
+		base: l.base, transport: l.transport, trips: l.trips, userAgent: l.userAgent, retries: l.retries, maxWait: l.maxWait, silence: math.MaxInt64, reauth: l.reauth,
 		warnings: &warnings{log: slog.New(slog.DiscardHandler), seen: map[string]struct{}{}},
 	}}
 }

@@ -28,6 +28,9 @@ func ended(ctx context.Context, call Call) error {
 // connectionError gives an error of net/http its type in this package, if there is no answer or only
 // part of one. ctx is that of the caller, rctx that of the request.
 func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err error) error {
+	if ctx.Err() != nil && errors.Is(err, errHung) {
+		return fmt.Errorf("%w: %w", ended(ctx, call), errHung)
+	}
 	if ctx.Err() != nil {
 		return ended(ctx, call)
 	}
@@ -35,7 +38,10 @@ func connectionError(ctx, rctx context.Context, call Call, base *url.URL, err er
 		err = errCut
 	}
 	if context.Cause(rctx) == errSilent {
-		return &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSilent)}
+		if !errors.Is(err, errHung) {
+			err = errSilent
+		}
+		return &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, err)}
 	}
 	if problem := endpointProblem(err); problem != "" {
 		return &ConfigError{Call: call, Source: base.String(), Problem: problem, cause: err}

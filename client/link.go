@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -40,6 +41,7 @@ type request struct {
 type link struct {
 	base      *url.URL
 	transport http.RoundTripper
+	trips     *trips
 	writes    *cutter // carries fenced writes
 	userAgent string
 	silence   time.Duration
@@ -155,14 +157,13 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	rctx, cancel := context.WithCancelCause(ctx)
 	guard := time.AfterFunc(l.silence, func() { cancel(errSilent) })
-	rt, done, err := l.carrier(gate, cancel)
-	if err != nil {
-		guard.Stop()
-		defer cancel(nil)
-		return nil, connectionError(ctx, rctx, r.call, l.base, err)
-	}
-	resp, err := rt.RoundTrip(l.build(rctx, r, gate))
-	done()
+	req := l.build(rctx, r, gate)
+	resp, err := l.trips.do(rctx, func() (*http.Response, error) {
+		if gate == nil {
+			return l.transport.RoundTrip(req)
+		}
+		return l.writes.roundTrip(l.transport, req, cancel)
+	})
 	guard.Stop()
 	if kept := gate.refused(); kept != nil {
 		cancel(nil)
@@ -183,15 +184,6 @@ func (l *link) once(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	defer resp.Body.Close()
 	return nil, bounded(answerError(r.call, l.base, resp), l.maxWait)
-}
-
-// carrier returns the transport for a try. The caller calls done when the header of the answer has
-// arrived.
-func (l *link) carrier(gate *gate, cancel context.CancelCauseFunc) (rt http.RoundTripper, done func(), err error) {
-	if gate == nil {
-		return l.transport, func() {}, nil
-	}
-	return l.writes.begin(l.transport, cancel)
 }
 
 func (l *link) build(ctx context.Context, r *request, gate *gate) *http.Request {
@@ -225,18 +217,52 @@ type answerBody struct {
 	cancel context.CancelCauseFunc
 	stream bool
 	fail   func(error) error
+
+	spent time.Duration // in reads, since the last look at the rate
+	came  int64         // bytes in that time
 }
 
+// A body that brings less than trickle bytes in trickleTime of reading counts as silent. A slower reader is no
+// slow server: only the time in reads counts.
+const (
+	trickleTime = time.Minute
+	trickle     = 60 * 64
+)
+
 func (b *answerBody) Read(p []byte) (int, error) {
-	if !b.stream {
-		b.guard.Reset(b.limit)
-		defer b.guard.Stop()
+	if b.stream {
+		n, err := b.ReadCloser.Read(p)
+		return n, b.typed(err)
 	}
+	b.guard.Reset(b.limit)
+	start := time.Now()
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = b.fail(err)
+	b.guard.Stop()
+	if err == nil && b.trickles(time.Since(start), n) {
+		b.cancel(errSilent)
+		err = errSilent
 	}
-	return n, err
+	return n, b.typed(err)
+}
+
+func (b *answerBody) typed(err error) error {
+	if err != nil && err != io.EOF {
+		return b.fail(err)
+	}
+	return err
+}
+
+// trickles counts a read, and reports whether too little had come in too much time before it. It decides only
+// at a read that waited: otherwise some of what came is still to be read. Bodies without a limit may be as slow
+// as they are.
+func (b *answerBody) trickles(took time.Duration, n int) (slow bool) {
+	if b.limit != math.MaxInt64 && b.spent >= max(trickleTime, b.limit) && took >= time.Millisecond {
+		slow = b.came < trickle
+		b.spent, b.came = 0, 0
+	}
+	b.spent += took
+	b.came += int64(n)
+	return slow
 }
 
 func (b *answerBody) Close() error {

@@ -57,8 +57,9 @@ type Options struct {
 	// longer one is cut to it, and the errors have both. Zero: 1 min. Negative: no bound.
 	MaxRetryAfter time.Duration
 	// Silence is how long the server may send nothing: until the header of the answer, then between
-	// two reads of the body, except of a watch. Zero: 45 s. Negative: no limit. A write with slow
-	// webhooks needs more. The Timeout of the rest.Config is not used: bound a call by its ctx.
+	// two reads of the body, except of a watch. A body that brings less than 3,840 bytes in a minute of
+	// reading (or in Silence, if that is longer) counts as silent, too. Zero: 45 s. Negative: no limit.
+	// A write with slow webhooks needs more. The Timeout of the rest.Config is not used: bound a call by its ctx.
 	Silence time.Duration
 	// DryRun makes every write a dry run.
 	DryRun bool
@@ -69,8 +70,9 @@ type Options struct {
 	Hook func(Done)
 }
 
-// Live is the client of a server: it reads, writes and watches. It is safe for concurrent use. It starts
-// no goroutine and needs no Run. [Live.Close] closes its idle connections.
+// Live is the client of a server: it reads, writes and watches. It is safe for concurrent use. It needs no
+// Run, and its goroutines are those of requests. Each request ends with its ctx, also if a credential plugin,
+// a dialer or a wrapper of the transport hangs; see [Live.Hung]. [Live.Close] closes its idle connections.
 type Live struct {
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
@@ -161,7 +163,7 @@ func newLink(cfg *rest.Config, o Options) (*link, error) {
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	return &link{
-		base: base, transport: rt, writes: newCutter(cfg), userAgent: cfg.UserAgent,
+		base: base, transport: rt, trips: new(trips), writes: newCutter(cfg), userAgent: cfg.UserAgent,
 		silence: o.Silence, retries: o.Retries, maxWait: o.MaxRetryAfter, hook: o.Hook,
 		reauth:   cfg.BearerTokenFile != "" || cfg.ExecProvider != nil || cfg.AuthProvider != nil,
 		warnings: &warnings{log: o.Logger, seen: map[string]struct{}{}},

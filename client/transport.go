@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -85,7 +86,8 @@ const caPeriod = time.Minute
 
 // rotating makes a new transport when the content of the CA file changes. It reads the file at once when
 // a certificate cannot be verified, and every caPeriod otherwise. rest alone reads it every five
-// minutes, and cannot reach a server with a new certificate until then.
+// minutes, and cannot reach a server with a new certificate until then. A file system that hangs delays no
+// other request: the former transport serves.
 type rotating struct {
 	cfg *rest.Config
 	now func() time.Time
@@ -94,6 +96,7 @@ type rotating struct {
 	inner   http.RoundTripper
 	ca      []byte
 	checked time.Time
+	look    chan struct{} // closed when the present look at the file ends; nil: there is none
 }
 
 func (t *rotating) with(ca []byte) (http.RoundTripper, error) {
@@ -105,12 +108,12 @@ func (t *rotating) with(ca []byte) (http.RoundTripper, error) {
 // RoundTrip implements [http.RoundTripper]. If the server's certificate cannot be verified, the request
 // was not sent. RoundTrip then sends it on a new transport if the CA file has changed.
 func (t *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
-	inner := t.current(false)
+	inner := t.current(req.Context(), false)
 	resp, err := inner.RoundTrip(req)
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); !unknown {
 		return resp, err
 	}
-	renewed := t.current(true)
+	renewed := t.current(req.Context(), true)
 	if renewed == inner {
 		return resp, err
 	}
@@ -125,26 +128,60 @@ func (t *rotating) RoundTrip(req *http.Request) (*http.Response, error) {
 	return renewed.RoundTrip(req)
 }
 
-// current returns the transport for the content of the CA file. It ignores a file that cannot be read or
-// parsed: the file may be half written.
-func (t *rotating) current(look bool) http.RoundTripper {
+// lookWait is how long a request waits for a look at the file that it does not need.
+const lookWait = 100 * time.Millisecond
+
+// current returns the transport for the content of the CA file. If needed, it looks at the file now, and waits
+// for that until ctx ends. No lock is held while the file is read.
+func (t *rotating) current(ctx context.Context, needed bool) http.RoundTripper {
+	t.mu.Lock()
+	if !needed && (t.look != nil || t.now().Sub(t.checked) < caPeriod) {
+		defer t.mu.Unlock()
+		return t.inner
+	}
+	look := t.look
+	if look == nil {
+		look = make(chan struct{})
+		t.look, t.checked = look, t.now()
+		go t.reread(look)
+	}
+	t.mu.Unlock()
+	if !needed {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookWait)
+		defer cancel()
+	}
+	select {
+	case <-look:
+	case <-ctx.Done():
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !look && t.now().Sub(t.checked) < caPeriod {
-		return t.inner
-	}
-	t.checked = t.now()
+	return t.inner
+}
+
+// reread makes a new transport if the file has another content. It ignores a file that cannot be read or
+// parsed: the file may be half written.
+func (t *rotating) reread(look chan struct{}) {
+	var next http.RoundTripper
 	ca, err := os.ReadFile(t.cfg.CAFile)
-	if err != nil || bytes.Equal(ca, t.ca) {
-		return t.inner
+	t.mu.Lock()
+	was := t.ca
+	t.mu.Unlock()
+	if err == nil && !bytes.Equal(ca, was) {
+		next, _ = t.with(ca)
 	}
-	next, err := t.with(ca)
-	if err != nil {
-		return t.inner
+	t.mu.Lock()
+	former := t.inner
+	if next != nil {
+		t.inner, t.ca = next, ca
 	}
-	closeIdle(t.inner)
-	t.inner, t.ca = next, ca
-	return next
+	t.look = nil
+	close(look)
+	t.mu.Unlock()
+	if next != nil {
+		closeIdle(former)
+	}
 }
 
 // WrappedRoundTripper returns the transport inside, for apimachinery's net package.
