@@ -8,7 +8,7 @@ PACKAGES := $(addsuffix /...,$(MODULES))
 # More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
 TESTFLAGS ?=
 
-.PHONY: all build test test-memory test-real random peers storagekit operators lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo clean
+.PHONY: all build test test-memory test-real random peers storagekit operators published lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo clean
 
 all: lint test
 
@@ -61,6 +61,11 @@ storagekit:
 # OPERATORS="-only karpenter" shortens it.
 operators: controlplane
 	$(GO) run ./adapter/operators $(OPERATORS)
+
+# What flyball generates from eleven published API modules, unedited, beside controller-gen: a table. The definitions are
+# checked by the rules of the API server. PUBLISHED="-only kueue" shortens it; the first run compiles what each imports.
+published: rules
+	$(GO) run ./adapter/published -rules $(PUBLISHED)
 
 # adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
 LOWEST := ./ctrlcache/... ./internal/... ./peers/... ./operators/...

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // TestGenerateScript runs the generators in a module with the dependencies of this one.
@@ -34,11 +36,16 @@ func TestGenerateScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs := strings.Fields(string(caches))
+	rules, err := plane.BuildRules(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "generate"),
 		Setup: func(env *testscript.Env) error {
 			path(env)
 			env.Setenv("GOWORK", "off")
+			env.Setenv(plane.RulesEnv, rules)
 			env.Setenv("GOCACHE", dirs[0])
 			env.Setenv("GOMODCACHE", dirs[1])
 			if err := os.WriteFile(filepath.Join(env.WorkDir, "go.mod"), []byte(b.String()), 0o644); err != nil {

@@ -41,22 +41,41 @@ func BuildRules(ctx context.Context, progress io.Writer) (string, error) {
 	return build(ctx, rulesProgram, progress)
 }
 
-func build(ctx context.Context, p program, progress io.Writer) (string, error) {
-	if progress == nil {
-		progress = io.Discard
+// BuiltRules returns the file name of the rules program: that of [RulesEnv], or the one that [BuildRules] would return
+// at once. It returns "" if there is none yet, and builds nothing.
+func BuiltRules(ctx context.Context) (string, error) {
+	if named := os.Getenv(RulesEnv); named != "" {
+		return named, nil
 	}
+	t, err := rulesProgram.target(ctx)
+	if err != nil || !usable(t.binary) {
+		return "", err
+	}
+	return t.binary, nil
+}
+
+// target is a program that is built, or will be.
+type target struct {
+	source
+	binary, flags string
+	prefix        string // of the file names of all its versions
+	kept          int    // how many of them
+}
+
+// target finds the source of a program, and the file for its binary.
+func (p program) target(ctx context.Context) (*target, error) {
 	src, err := findSource(ctx, p)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	src.program = p
 	if err := src.forHost(ctx); err != nil {
-		return "", p.advised(err, "")
+		return nil, p.advised(err, "")
 	}
 	name, kept := p.name()+"-", keptBinaries
 	if version := os.Getenv(KubernetesEnv); version != "" && p.folder == "" {
 		if src, err = src.at(ctx, version); err != nil {
-			return "", err
+			return nil, err
 		}
 		if src.goMod != nil {
 			name, kept = "kubernetes-"+src.kubernetes+"-", 1
@@ -64,42 +83,53 @@ func build(ctx context.Context, p program, progress io.Writer) (string, error) {
 	}
 	env, err := src.goCommand(ctx, "env", "GOVERSION", "GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "CGO_ENABLED").Output()
 	if err != nil {
-		return "", fmt.Errorf("plane: go env: %w", withStderr(err))
+		return nil, fmt.Errorf("plane: go env: %w", withStderr(err))
 	}
 	flags := src.linkFlags()
 	sum, err := src.hash(string(env), flags, string(src.goMod))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("plane: a directory for built programs: %w; or let %s name a program that was built elsewhere", err, p.env())
+		return nil, fmt.Errorf("plane: a directory for built programs: %w; or let %s name a program that was built elsewhere", err, p.env())
 	}
-	cache = filepath.Join(cache, "flyball")
+	prefix := filepath.Join(cache, "flyball", name)
+	return &target{source: src, binary: prefix + sum, flags: flags, prefix: prefix, kept: kept}, nil
+}
+
+func build(ctx context.Context, p program, progress io.Writer) (string, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	t, err := p.target(ctx)
+	if err != nil {
+		return "", err
+	}
+	cache := filepath.Dir(t.binary)
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", p.advised(fmt.Errorf("plane: a directory for built programs: %w", err), "")
 	}
-	binary := filepath.Join(cache, name+sum)
-	if usable(binary) {
-		return binary, nil
+	if usable(t.binary) {
+		return t.binary, nil
 	}
 	unlock, err := lock(ctx, filepath.Join(cache, "lock"), progress)
 	if err != nil {
 		return "", p.advised(err, "")
 	}
 	defer unlock()
-	if usable(binary) { // another process has built it meanwhile
-		return binary, nil
+	if usable(t.binary) { // another process has built it meanwhile
+		return t.binary, nil
 	}
-	if err := src.build(ctx, binary, flags, progress); err != nil {
+	if err := t.build(ctx, t.binary, t.flags, progress); err != nil {
 		return "", err
 	}
 	if p == rulesProgram { // what answers of older versions are kept in
-		if err := prune(filepath.Join(cache, "answers-"), kept); err != nil {
+		if err := prune(filepath.Join(cache, "answers-"), t.kept); err != nil {
 			return "", err
 		}
 	}
-	return binary, prune(filepath.Join(cache, name), kept)
+	return t.binary, prune(t.prefix, t.kept)
 }
 
 // linkFlags set the version that the API server reports. Without it feature gates misbehave.

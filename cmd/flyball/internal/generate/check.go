@@ -18,16 +18,19 @@ const rootMarker = "kubebuilder:object:root"
 // groupMarker gives a package its API group.
 const groupMarker = "groupName"
 
-// versionForm matches the versions that the API server can order by age.
+// versionForm matches the versions that the API server orders by age. It orders others after them, by name.
 var versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// checkMarkers rejects arguments that parse, but that the API server would reject or that have no
+// checkMarkers rejects arguments that parse, but that the API server would reject. It warns of those that have no
 // effect.
 func (p *project) checkMarkers() Problems {
 	var problems Problems
 	for _, m := range p.marks {
 		for _, why := range wrong(m) {
-			problems = append(problems, problemf(m.at, m.name(), "%s", why))
+			problems = append(problems, p.rejected(problemf(m.at, m.name(), "%s", why))...)
+		}
+		for _, why := range idle(m) {
+			p.warn(m.at, m.name(), "%s", why)
 		}
 		if r, ok := m.value.(rbac.Rule); ok {
 			for _, list := range [][]string{r.Groups, r.Resources, r.Verbs} {
@@ -41,6 +44,17 @@ func (p *project) checkMarkers() Problems {
 	return problems
 }
 
+// idle returns what the API server accepts in a marker's value and does not observe.
+func idle(m *mark) []string {
+	switch v := m.value.(type) {
+	case crdmarkers.PrintColumn:
+		return jsonPath("JSONPath", v.JSONPath)
+	case webhook.Config:
+		return anyCase("reinvocationPolicy", v.ReinvocationPolicy, "", "Never", "IfNeeded")
+	}
+	return nil
+}
+
 // wrong returns the problems of a marker's value.
 func wrong(m *mark) []string {
 	switch v := m.value.(type) {
@@ -48,22 +62,10 @@ func wrong(m *mark) []string {
 		if v != conversionWebhook {
 			return []string{fmt.Sprintf("must be %q, not %q", conversionWebhook, string(v))}
 		}
-	case string:
-		switch m.def.Name {
-		case groupMarker:
-			if v != "" {
-				return validation.IsDNS1123Subdomain(v)
-			}
-		case "versionName":
-			if !versionForm.MatchString(v) {
-				return []string{fmt.Sprintf("%q is no Kubernetes version such as v1, v2beta1", v)}
-			}
-		}
 	case crdmarkers.Resource:
 		return oneOf("scope", v.Scope, "", "Namespaced", "Cluster")
 	case crdmarkers.PrintColumn:
-		out := oneOf("type", v.Type, "integer", "number", "string", "boolean", "date")
-		return append(out, jsonPath("JSONPath", v.JSONPath)...)
+		return oneOf("type", v.Type, "integer", "number", "string", "boolean", "date")
 	case crdmarkers.SelectableField:
 		return jsonPath("JSONPath", v.JSONPath)
 	case crdmarkers.SubresourceScale:
@@ -108,7 +110,6 @@ func wrongRule(r rbac.Rule) (out []string) {
 func wrongWebhook(c webhook.Config) (out []string) {
 	out = append(out, anyCase("failurePolicy", c.FailurePolicy, "fail", "ignore")...)
 	out = append(out, anyCase("matchPolicy", c.MatchPolicy, "", "Exact", "Equivalent")...)
-	out = append(out, anyCase("reinvocationPolicy", c.ReinvocationPolicy, "", "Never", "IfNeeded")...)
 	out = append(out, anyCase("sideEffects", c.SideEffects, "None", "NoneOnDryRun")...)
 	for _, v := range c.Verbs {
 		out = append(out, anyCase("verbs", v, "create", "update", "delete", "connect", "*")...)

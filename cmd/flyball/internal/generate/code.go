@@ -3,9 +3,12 @@ package generate
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // codeFile is the name of the generated file in each package.
@@ -47,8 +51,8 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// code generates the DeepCopy code of all packages, by path, and checks that the packages compile
-// with it, and all packages of the module that they import; or all packages, with their tests.
+// code generates the DeepCopy code of all packages, by path, and checks the packages with it, and all packages of the
+// module that they import; or all packages, with their tests.
 func (p *project) code() (map[string][]byte, error) {
 	g := deepcopy.Generator{Year: p.Year}
 	if g.Year == "" {
@@ -70,6 +74,9 @@ func (p *project) code() (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	if err := p.leaveOutInterfaces(roots); err != nil {
+		return nil, err
+	}
 	if err := g.Generate(&genall.GenerationContext{
 		Collector: p.collector, Roots: roots, Checker: p.checker,
 		OutputRule: files, InputRule: genall.InputFromFileSystem,
@@ -83,7 +90,7 @@ func (p *project) code() (map[string][]byte, error) {
 	var problems Problems
 	if c != nil {
 		// The compiler's message is clearer than the generator's for wrong code.
-		if problems, err = c.checkAll(out); err != nil {
+		if problems, err = p.compiles(c, out); err != nil {
 			return nil, err
 		}
 	}
@@ -93,24 +100,92 @@ func (p *project) code() (map[string][]byte, error) {
 	return out, problems.err()
 }
 
+// compiles checks the packages with generated code. It rejects types and generated code that do not compile. It warns of
+// other code that does not, unless the whole module is checked.
+func (p *project) compiles(c *compiler, code map[string][]byte) (Problems, error) {
+	all, err := c.checkAll(code)
+	if err != nil || p.all {
+		return all, err
+	}
+	var problems Problems
+	for _, x := range all {
+		if _, generated := code[p.abs(x.File)]; c.types[x.Position] || generated {
+			problems = append(problems, x)
+		} else {
+			p.warn(x.Position, x.Marker, "does not compile: %s", x.Message)
+		}
+	}
+	return problems, nil
+}
+
+// checkTypes rejects types that do not compile, in packages with kinds and in all packages of the module that these
+// import. Nothing else matters to manifests, and nothing is compiled for it.
+func (p *project) checkTypes() error {
+	paths := sourcesOf(p.marked(append(slices.Clone(copyMarkers), groupMarker)...))
+	if len(paths) == 0 {
+		return nil
+	}
+	c, err := p.newCompiler(false, true, paths...)
+	if err != nil {
+		return err
+	}
+	if !p.source {
+		if err := p.standard(c.imports); err != nil {
+			return err
+		}
+	}
+	all, err := c.checkAll(nil)
+	if err != nil {
+		return err
+	}
+	return slices.DeleteFunc(all, func(x Problem) bool { return !c.types[x.Position] }).err()
+}
+
+// leaveOutInterfaces has no methods generated for interfaces, which cannot have any.
+func (p *project) leaveOutInterfaces(pkgs []*loader.Package) error {
+	for _, pkg := range pkgs {
+		nodes, err := p.collector.MarkersInPackage(pkg)
+		if err != nil {
+			return err
+		}
+		p.checker.Check(pkg)
+		pkg.NeedTypesInfo()
+		loader.EachType(pkg, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
+			if t := pkg.TypesInfo.TypeOf(spec.Name); t == nil || !types.IsInterface(t) {
+				return
+			}
+			values := markers.MarkerValues{}
+			maps.Copy(values, nodes[spec])
+			values[copyMarkers[0]] = []any{false}
+			nodes[spec] = values
+		})
+	}
+	return nil
+}
+
 // runtimePath is the package that all generated code imports.
 const runtimePath = "k8s.io/apimachinery/pkg/runtime"
 
 // compilerOf returns the compiler that checks code generated for these packages, or nil if there is nothing to check.
 func (p *project) compilerOf(pkgs []*loader.Package) (*compiler, error) {
 	if p.all {
-		return p.newCompiler(true, "./...")
+		return p.newCompiler(true, false, "./...")
 	}
-	var paths []string
+	paths := sourcesOf(pkgs)
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	return p.newCompiler(false, false, paths...)
+}
+
+// sourcesOf returns the paths of the packages that have Go files.
+func sourcesOf(pkgs []*loader.Package) (paths []string) {
 	for _, pkg := range pkgs {
 		if len(pkg.CompiledGoFiles) > 0 {
 			paths = append(paths, pkg.PkgPath)
 		}
 	}
-	if len(paths) == 0 {
-		return nil, nil
-	}
-	return p.newCompiler(false, paths...)
+	return paths
 }
 
 // copyMarkers are those that ask for DeepCopy code.

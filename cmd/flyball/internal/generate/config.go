@@ -59,12 +59,15 @@ func (p *project) webhooks() ([]byte, error) {
 		ObjectMeta: metav1.ObjectMeta{Name: "validating-webhook-configuration"},
 	}
 	named := map[bool]*mark{}
-	seen := map[string]*mark{}
+	seen := map[bool]map[string]*mark{true: {}, false: {}} // by mutating
 	for _, m := range p.marks {
 		switch v := m.value.(type) {
 		case webhook.WebhookConfig:
-			if other := named[v.Mutating]; other != nil && other.value != m.value {
+			switch other := named[v.Mutating]; {
+			case other != nil && other.pkg == m.pkg:
 				problems = append(problems, problemf(m.at, m.name(), "there is another one at %s", other.at))
+			case other != nil && other.value != m.value:
+				p.warn(m.at, m.name(), "there is another one at %s, and this one holds", other.at)
 			}
 			named[v.Mutating] = m
 			name := &validating.Name
@@ -91,10 +94,10 @@ func (p *project) webhooks() ([]byte, error) {
 			if err != nil {
 				problems = append(problems, problemf(m.at, m.name(), "%v", err))
 			}
-			if other := seen[name]; other != nil {
-				problems = append(problems, problemf(m.at, m.name(), "name=%s: the webhook at %s has that name too", name, other.at))
+			if other := seen[v.Mutating][name]; other != nil {
+				problems = append(problems, p.rejected(problemf(m.at, m.name(), "name=%s: the webhook at %s has that name too", name, other.at))...)
 			}
-			seen[name] = m
+			seen[v.Mutating][name] = m
 		}
 	}
 	if err := problems.err(); err != nil {

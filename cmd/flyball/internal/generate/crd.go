@@ -30,16 +30,30 @@ func (p *project) crds(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	definitions := make([]extv1.CustomResourceDefinition, 0, len(kinds))
+	definitions, made := make([]extv1.CustomResourceDefinition, 0, len(kinds)), make([]*kind, 0, len(kinds))
 	for _, k := range kinds {
 		parser.NeedCRDFor(k.GroupKind, p.MaxDescription)
 		if d, ok := parser.CustomResourceDefinitions[k.GroupKind]; ok {
+			if err := k.settle(&d); err != nil {
+				return nil, err
+			}
 			crd.FixTopLevelMetadata(d)
-			definitions = append(definitions, d)
+			definitions, made = append(definitions, d), append(made, k)
 			p.lossy(k, &d)
 		}
 	}
 	if err := p.blame(p.generatorErrors()).err(); err != nil {
+		return nil, err
+	}
+	var problems Problems
+	for i := range definitions {
+		found, err := p.accept(parser, made[i], &definitions[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", definitions[i].Name, err)
+		}
+		problems = append(problems, found...)
+	}
+	if err := problems.err(); err != nil {
 		return nil, err
 	}
 	out := map[string][]byte{}
@@ -47,7 +61,7 @@ func (p *project) crds(dir string) (map[string][]byte, error) {
 		d := &definitions[i]
 		path := filepath.Join(dir, d.Spec.Group+"_"+d.Spec.Names.Plural+".yaml")
 		if out[path] != nil {
-			return nil, Problems{problemf(kinds[i].versions[0].at, "", "%s: another kind of the group has the plural %q too", kinds[i], d.Spec.Names.Plural)}
+			return nil, Problems{problemf(made[i].versions[0].at, "", "%s: another kind of the group has the plural %q too", made[i], d.Spec.Names.Plural)}
 		}
 		if out[path], err = document(d); err != nil {
 			return nil, err
@@ -87,17 +101,24 @@ func (p *project) blame(problems Problems) Problems {
 
 // lossy warns of versions that differ without a conversion.
 func (p *project) lossy(k *kind, d *extv1.CustomResourceDefinition) {
-	if d.Spec.Conversion != nil {
+	if d.Spec.Conversion != nil || k.converts {
 		return
 	}
 	for _, v := range d.Spec.Versions[1:] {
 		first := d.Spec.Versions[0]
-		if !reflect.DeepEqual(first.Schema, v.Schema) {
+		if !reflect.DeepEqual(undescribed(first), undescribed(v)) {
 			p.warn(k.versions[0].at, "", "%s: versions %s and %s differ and nothing converts between them: fields that only one of them has are lost; add +%s=%s to the stored version",
 				k, first.Name, v.Name, conversionMarker, conversionWebhook)
 			return
 		}
 	}
+}
+
+// undescribed returns the schema of a version without descriptions.
+func undescribed(v extv1.CustomResourceDefinitionVersion) *extv1.JSONSchemaProps {
+	s := v.Schema.OpenAPIV3Schema.DeepCopy()
+	crd.TruncateDescription(s, 0)
+	return s
 }
 
 // document writes objects as YAML under the line that identifies generated files.

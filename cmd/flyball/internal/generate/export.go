@@ -77,6 +77,12 @@ func (p *project) standard(others []string) error {
 	return nil
 }
 
+// isStandard reports whether a package is of the standard library.
+func isStandard(pkg *packages.Package) bool {
+	first, _, _ := strings.Cut(pkg.PkgPath, "/")
+	return pkg.Module == nil && !strings.Contains(first, ".")
+}
+
 // imported returns the packages of the standard library that others import, from those with kinds or generated code on.
 func (p *project) imported() (out []*loader.Package) {
 	seen := map[*loader.Package]bool{}
@@ -86,7 +92,7 @@ func (p *project) imported() (out []*loader.Package) {
 			return
 		}
 		seen[pkg] = true
-		if first, _, _ := strings.Cut(pkg.PkgPath, "/"); pkg.Module == nil && !strings.Contains(first, ".") {
+		if isStandard(pkg.Package) {
 			out = append(out, pkg)
 			return
 		}

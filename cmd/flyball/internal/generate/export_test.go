@@ -14,7 +14,7 @@ func TestStandardLibrary(t *testing.T) {
 	o := Options{Dir: dir, Env: []string{"CGO_ENABLED=1"}}
 	made := func(source bool) (*project, map[string]string) {
 		t.Helper()
-		p, plan, err := planOnce(t.Context(), o, source, true, []part{(*project).planCode, (*project).planManifests})
+		p, plan, err := planOnce(t.Context(), o, source, true, true, []part{(*project).planCode, (*project).planManifests})
 		if p == nil || err != nil && !p.lacking() {
 			t.Fatal(err)
 		}

@@ -21,6 +21,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // Options configures the generators.
@@ -61,6 +63,12 @@ type Options struct {
 	// DeployNamespace is the namespace that a kustomization gives to all objects. A marker of permissions in another one is
 	// a problem. Default: it gives none.
 	DeployNamespace string
+	// Accept asks an API server whether it takes a definition. What it rejects is a problem at the marker or the field
+	// that it comes from: a status error with causes. Any other error ends the plan. Default: nobody is asked.
+	Accept func(ctx context.Context, d *extv1.CustomResourceDefinition) error
+	// AllowRejected has definitions, roles and webhook configurations that an API server would reject, with a warning:
+	// for a project that patches them before it applies them. Default: they are problems.
+	AllowRejected bool
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -93,32 +101,32 @@ func (o Options) abs(p string) string {
 }
 
 // Code plans the DeepCopy code and the apply configurations of all packages with the markers for it. It writes nothing. The
-// error is a [Problems] if the project's code or markers are wrong.
+// error is a [Problems] if the project's code or markers are wrong. The plan then has warnings alone, or is nil.
 func Code(ctx context.Context, o Options) (*Plan, error) {
-	return plan(ctx, o, false, (*project).planCode)
+	return plan(ctx, o, false, true, (*project).planCode)
 }
 
 // Manifests plans the manifests of all packages. It writes nothing. The error is a [Problems] if
-// the project's code or markers are wrong. Files are removed only if all packages of the module
-// were read.
+// the project's code or markers are wrong; the plan then has warnings alone, or is nil. Files are removed only if all
+// packages of the module were read.
 func Manifests(ctx context.Context, o Options) (*Plan, error) {
-	return plan(ctx, o, false, (*project).planManifests)
+	return plan(ctx, o, false, false, (*project).planManifests)
 }
 
 // All plans what [Code] and [Manifests] do, and reads the packages once. If it reads all packages of the module, it also
 // checks what [Compile] does, of the module as it will be. Only apply configurations cannot be checked before they are
 // there: see [Plan.Compiles].
 func All(ctx context.Context, o Options) (*Plan, error) {
-	return plan(ctx, o, true, (*project).planCode, (*project).planManifests)
+	return plan(ctx, o, true, true, (*project).planCode, (*project).planManifests)
 }
 
-// plan loads the project, generates its DeepCopy code and makes the parts of a plan. Code that does
-// not compile would lead to a wrong schema without an error. So the code is generated for manifests,
-// too, if only as a check. It checks all packages if all is set.
-func plan(ctx context.Context, o Options, all bool, parts ...part) (*Plan, error) {
-	p, plan, err := planOnce(ctx, o, false, all, parts)
+// plan loads the project and makes the parts of a plan. It generates the DeepCopy code if a part wants that. It checks
+// all packages if all is set. Types that do not compile would lead to a wrong schema without an error. So they are
+// checked for manifests, too.
+func plan(ctx context.Context, o Options, all, wanted bool, parts ...part) (*Plan, error) {
+	p, plan, err := planOnce(ctx, o, false, all, wanted, parts)
 	if p != nil && p.lacking() {
-		_, plan, err = planOnce(ctx, o, true, all, parts)
+		_, plan, err = planOnce(ctx, o, true, all, wanted, parts)
 	}
 	return plan, err
 }
@@ -127,24 +135,40 @@ func plan(ctx context.Context, o Options, all bool, parts ...part) (*Plan, error
 type part func(p *project, plan *Plan, code map[string][]byte) error
 
 // planOnce makes a plan, with all source or without that of cgo and the standard library.
-func planOnce(ctx context.Context, o Options, source, all bool, parts []part) (*project, *Plan, error) {
+func planOnce(ctx context.Context, o Options, source, all, wanted bool, parts []part) (*project, *Plan, error) {
 	p, err := open(ctx, o, source)
 	if err != nil {
-		return p, nil, err
+		return p, p.warned(), err
 	}
 	p.all = all && p.whole && !slices.ContainsFunc(p.marks, func(m *mark) bool { return m.def.Name == applyMarker })
-	code, err := p.code()
+	var code map[string][]byte
+	if wanted {
+		code, err = p.code()
+	} else {
+		err = p.checkTypes()
+	}
 	if err != nil {
-		return p, nil, err
+		return p, p.warned(), err
 	}
 	plan := &Plan{Root: p.Dir, Compiles: p.all}
 	for _, part := range parts {
 		if err := part(p, plan, code); err != nil {
-			return p, nil, err
+			return p, p.warned(), err
 		}
 	}
-	plan.Warnings = p.warnings
-	return p, plan, p.refuse(plan)
+	if err := p.refuse(plan); err != nil {
+		return p, p.warned(), err
+	}
+	plan.Warnings = p.warnings.sorted()
+	return p, plan, nil
+}
+
+// warned returns a plan that changes nothing, with the warnings so far. There is none without a project.
+func (p *project) warned() *Plan {
+	if p == nil {
+		return nil
+	}
+	return &Plan{Root: p.Dir, Warnings: p.warnings.sorted()}
 }
 
 // planCode adds the code to a plan.
@@ -242,6 +266,15 @@ func open(ctx context.Context, o Options, source bool) (*project, error) {
 		return p, err
 	}
 	return p, append(problems, p.checkMarkers()...).err()
+}
+
+// rejected returns problems for which an API server would reject what is generated, or makes them warnings.
+func (p *project) rejected(problems ...Problem) Problems {
+	if p.AllowRejected {
+		p.warnings = append(p.warnings, problems...)
+		return nil
+	}
+	return problems
 }
 
 // warn adds a warning.

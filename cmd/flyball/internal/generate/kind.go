@@ -4,20 +4,22 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
-	"reflect"
 	"strings"
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
-	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // conversionMarker stands on the stored version, the hub. The API server then calls the program's
 // webhook to convert between it and the others.
 const conversionMarker = "flyball:conversion"
+
+// versionMarker gives a package its API version. Default: the name of the package.
+const versionMarker = "versionName"
 
 // conversionWebhook is the only argument of the marker so far.
 const conversionWebhook conversion = "webhook"
@@ -63,20 +65,28 @@ func (v *version) mark(name string) *mark {
 type kind struct {
 	schema.GroupKind
 	versions []*version
+	converts bool // a version has the method, and no marker
 }
 
 func (k *kind) String() string { return k.Kind + "." + k.Group }
 
-// kinds finds the kinds among the parser's types. It skips types that only look like kinds, without
-// a group or a marker that declares them.
+// kinds finds the kinds among the parser's types. A type of a kind's name in its group is a version of it, as it is
+// for the generator. Kinds without a group are left out.
 func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 	metav1 := crd.FindMetav1(p.roots)
 	if metav1 == nil {
 		return nil, nil
 	}
 	byNode := map[ast.Node][]*mark{}
+	names := map[*loader.Package]map[string]*mark{}
 	for _, m := range p.marks {
 		byNode[m.node] = append(byNode[m.node], m)
+		if _, ok := m.node.(*ast.File); ok && (m.def.Name == groupMarker || m.def.Name == versionMarker) {
+			if names[m.pkg] == nil {
+				names[m.pkg] = map[string]*mark{}
+			}
+			names[m.pkg][m.def.Name] = m
+		}
 	}
 	var problems Problems
 	var out []*kind
@@ -86,7 +96,7 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 		for _, pkg := range p.roots {
 			gv, known := parser.GroupVersions[pkg]
 			info := parser.LookupType(pkg, gk.Kind)
-			if !known || gv.Group != gk.Group || info == nil || !isKind(info) {
+			if !known || gv.Group != gk.Group || info == nil {
 				continue
 			}
 			v := &version{name: gv.Version, pkg: pkg, at: p.position(info.RawSpec.Pos()), marks: byNode[info.RawSpec]}
@@ -100,13 +110,11 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 			}
 			if gk.Group == "" {
 				if root := v.mark(rootMarker); root != nil && root.value == true {
-					problems = append(problems, problemf(v.at, "", "kind %s: package %s has no marker +groupName=GROUP (or +kubebuilder:skip)", gk.Kind, pkg.Name))
+					p.warn(v.at, "", "kind %s has no CRD: package %s has no marker +groupName=GROUP (or +kubebuilder:skip)", gk.Kind, pkg.Name)
 				}
 				continue
 			}
-			if !versionForm.MatchString(gv.Version) {
-				problems = append(problems, problemf(v.at, "", "kind %s: package %s is not named as a Kubernetes version such as v1, v2beta1; rename it or add +versionName=VERSION", gk.Kind, pkg.Name))
-			}
+			problems = append(problems, p.checkNames(v, gv, names[pkg])...)
 			k.versions = append(k.versions, v)
 		}
 		if len(k.versions) > 0 {
@@ -114,14 +122,33 @@ func (p *project) kinds(parser *crd.Parser) ([]*kind, error) {
 			problems = append(problems, p.checkKind(k)...)
 		}
 	}
-	if err := append(problems, p.kindless(used, parser)...).err(); err != nil {
-		return nil, err
-	}
-	return out, nil
+	p.warnKindless(used, parser)
+	return out, problems.err()
 }
 
-// kindless rejects markers of kinds on other types.
-func (p *project) kindless(used map[*mark]bool, parser *crd.Parser) (problems Problems) {
+// checkNames rejects a group or a version that the API server rejects. It warns of one that it cannot order by age.
+func (p *project) checkNames(v *version, gv schema.GroupVersion, marks map[string]*mark) (problems Problems) {
+	if m := marks[groupMarker]; m != nil {
+		for _, why := range validation.IsDNS1123Subdomain(gv.Group) {
+			problems = append(problems, p.rejected(problemf(m.at, m.name(), "%s", why))...)
+		}
+	}
+	if versionForm.MatchString(gv.Version) {
+		return problems
+	}
+	at, name, where := v.at, "", "package "+v.pkg.Name
+	if m := marks[versionMarker]; m != nil {
+		at, name, where = m.at, m.name(), gv.Version
+	}
+	for _, why := range validation.IsDNS1035Label(gv.Version) {
+		return append(problems, p.rejected(problemf(at, name, "%s is not named as a version can be: %s; add +%s=VERSION", where, why, versionMarker))...)
+	}
+	p.warn(at, name, "%s is not named as a Kubernetes version such as v1, v2beta1: clients prefer any version that is", where)
+	return problems
+}
+
+// warnKindless warns of markers of kinds on other types.
+func (p *project) warnKindless(used map[*mark]bool, parser *crd.Parser) {
 	for _, m := range p.marks {
 		t, ok := m.node.(*ast.TypeSpec)
 		if !ok || used[m] || parser.GroupVersions[m.pkg].Group == "" {
@@ -131,34 +158,22 @@ func (p *project) kindless(used map[*mark]bool, parser *crd.Parser) (problems Pr
 		_, whole := m.value.(crd.Marker)
 		_, skip := m.value.(crdmarkers.SkipVersion)
 		if (spec || whole) && !skip {
-			problems = append(problems, problemf(m.at, m.name(), "has no effect: %s is no kind (it does not embed metav1.TypeMeta and metav1.ObjectMeta)", t.Name.Name))
+			p.warn(m.at, m.name(), "has no effect: %s is no kind (it does not embed metav1.TypeMeta and metav1.ObjectMeta)", t.Name.Name)
 		}
 	}
-	return problems
 }
 
-// isKind reports whether a type embeds a type named ObjectMeta. Of several types with one name in a
-// group, only those are versions of the kind.
-func isKind(info *markers.TypeInfo) bool {
-	for _, f := range info.Fields {
-		if f.Name == "" && strings.HasSuffix(types.ExprString(f.RawField.Type), "ObjectMeta") {
-			return true
-		}
-	}
-	return false
-}
-
-// checkKind rejects versions that contradict each other.
+// checkKind rejects versions that contradict each other, if the API server would reject them. It warns of others.
 func (p *project) checkKind(k *kind) Problems {
 	var problems Problems
 	var storage, converted []*version
 	names := map[string]*version{}
 	for _, v := range k.versions {
 		if other := names[v.name]; other != nil {
-			problems = append(problems, problemf(v.at, "", "%s: version %s is declared twice, also at %s", k, v.name, other.at))
+			problems = append(problems, p.rejected(problemf(v.at, "", "%s: version %s is declared twice, also at %s", k, v.name, other.at))...)
 		}
 		names[v.name] = v
-		if v.mark("kubebuilder:storageversion") != nil {
+		if v.mark(storageMarker) != nil {
 			storage = append(storage, v)
 		}
 		if v.mark(conversionMarker) != nil {
@@ -170,24 +185,25 @@ func (p *project) checkKind(k *kind) Problems {
 		problems = append(problems, problemf(k.versions[0].at, "", "%s: none of the versions %s is stored; add +kubebuilder:storageversion to one", k, listed(k.versions)))
 	case len(storage) > 1:
 		for _, v := range storage {
-			m := v.mark("kubebuilder:storageversion")
-			problems = append(problems, problemf(m.at, m.name(), "%s: only one version can be stored, not all of %s", k, listed(storage)))
+			m := v.mark(storageMarker)
+			problems = append(problems, p.rejected(problemf(m.at, m.name(), "%s: only one version can be stored, not all of %s", k, listed(storage)))...)
 		}
 	}
 	for _, v := range converted {
 		m := v.mark(conversionMarker)
-		if len(k.versions) > 1 && v.mark("kubebuilder:storageversion") == nil {
+		if len(k.versions) > 1 && v.mark(storageMarker) == nil {
 			problems = append(problems, problemf(m.at, m.name(), "%s: belongs to the hub, the version with +kubebuilder:storageversion; %s is not stored", k, v.name))
 		}
 	}
 	if len(converted) == 0 {
 		for _, v := range k.versions {
 			if at, ok := p.spoke(v.pkg, k.Kind); ok {
-				problems = append(problems, problemf(at, "", "%s: version %s converts, but there is no hub: add +%s=%s to the stored version", k, v.name, conversionMarker, conversionWebhook))
+				k.converts = true
+				p.warn(at, "", "%s: version %s converts, but the CRD has no conversion: add +%s=%s to the stored version, or patch the CRD", k, v.name, conversionMarker, conversionWebhook)
 			}
 		}
 	}
-	return append(problems, agree(k)...)
+	return append(problems, p.agree(k)...)
 }
 
 // listed returns a list of versions for a sentence.
@@ -200,41 +216,6 @@ func listed(versions []*version) string {
 		return strings.Join(out[:n], ", ") + " and " + out[n]
 	}
 	return strings.Join(out, "")
-}
-
-// agree rejects markers about the whole kind that differ between versions: the choice between them
-// would be random.
-func agree(k *kind) Problems {
-	var problems Problems
-	var resource *mark
-	metadata := map[string]*mark{}
-	for _, v := range k.versions {
-		for _, m := range v.marks {
-			switch value := m.value.(type) {
-			case crdmarkers.Resource:
-				if resource != nil && !reflect.DeepEqual(resource.value, m.value) {
-					problems = append(problems, problemf(m.at, m.name(), "%s: differs from the one at %s; give it on one version only", k, resource.at))
-				}
-				resource = m
-			case crdmarkers.Metadata:
-				for what, list := range map[string][]string{"annotation": value.Annotations, "label": value.Labels} {
-					for _, pair := range list {
-						key, text, ok := strings.Cut(pair, "=")
-						if !ok {
-							problems = append(problems, problemf(m.at, m.name(), "%s %q: must be key=value", what, pair))
-							continue
-						}
-						id := what + " " + key
-						if before := metadata[id]; before != nil && !strings.Contains(before.text, key+"="+text) {
-							problems = append(problems, problemf(m.at, m.name(), "%s: %s differs from the one at %s", k, id, before.at))
-						}
-						metadata[id] = m
-					}
-				}
-			}
-		}
-	}
-	return problems
 }
 
 // spoke finds the method that makes a type a spoke of a conversion hub.

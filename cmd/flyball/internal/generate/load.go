@@ -34,7 +34,7 @@ type project struct {
 	collector *markers.Collector
 	checker   *loader.TypeChecker
 	marks     []*mark
-	warnings  []Problem
+	warnings  Problems
 	std       []*loader.Package            // without source
 	exports   map[string]*packages.Package // with export data, by path
 }

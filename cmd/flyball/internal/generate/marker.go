@@ -49,14 +49,16 @@ func newRegistry() (*markers.Registry, error) {
 	return r, r.Define(conversionMarker, markers.DescribesType, conversion(""))
 }
 
+// ownPrefix begins the markers that no other generator knows.
+const ownPrefix = "flyball:"
+
 // others are prefixes of markers for other tools.
 var others = []string{"kubebuilder:scaffold", "kubebuilder:docs-gen", "flyball:scaffold"}
 
 var targets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 
-// readMarkers finds and parses every marker, and stores the valid ones in p.marks. It reports a
-// marker that is unknown, has wrong arguments or stands where it has no effect. The generators
-// ignore the first and the last silently.
+// readMarkers finds and parses every marker, and stores the valid ones in p.marks. It reports those with wrong
+// arguments. It warns of a marker that is unknown or stands where it has no effect: the generators ignore it silently.
 func (p *project) readMarkers() (Problems, error) {
 	registry, err := newRegistry()
 	if err != nil {
@@ -78,8 +80,11 @@ func (p *project) readMarkers() (Problems, error) {
 			p.marks = append(p.marks, m)
 		}
 		for _, m := range unsure {
-			if name, why := complaint(registry, m.text); why != "" {
+			switch name, why := complaint(registry, m.text); {
+			case strings.HasPrefix(name, "+"+ownPrefix):
 				problems = append(problems, problemf(m.at, name, "%s", why))
+			case why != "":
+				p.warn(m.at, name, "%s", why)
 			}
 		}
 	}
@@ -197,7 +202,7 @@ func complaint(registry *markers.Registry, text string) (marker, why string) {
 	case slices.ContainsFunc(others, func(o string) bool { return name == o || strings.HasPrefix(name, o+":") }):
 		return marker, ""
 	}
-	ours := strings.HasPrefix(name, "kubebuilder:") || strings.HasPrefix(name, "flyball:")
+	ours := strings.HasPrefix(name, "kubebuilder:") || strings.HasPrefix(name, ownPrefix)
 	best, edits := nearest(registry, name)
 	switch {
 	case best != "" && (ours || edits == 0):

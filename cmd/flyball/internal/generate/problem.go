@@ -69,6 +69,11 @@ func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
+	return p.sorted()
+}
+
+// sorted sorts the problems in place, and returns them without duplicates.
+func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column,
 			strings.Compare(a.Marker, b.Marker), strings.Compare(a.Message, b.Message))

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestProblems runs wrong projects. Every problem is reported, and no file is touched.
+// TestProblems runs wrong projects. Every problem is reported, with the warnings, and no file is touched.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("testdata", "problems", "*.txtar"))
@@ -35,7 +35,13 @@ func TestProblems(t *testing.T) {
 			if !errors.As(err, &problems) {
 				t.Fatalf("%+v, %v; want problems", plan, err)
 			}
+			if len(plan.Paths()) > 0 {
+				t.Errorf("%v would be written or removed", plan.Paths())
+			}
 			got := strings.ReplaceAll(problems.Error(), dir, "DIR") + "\n"
+			for _, w := range plan.Warnings {
+				got += "warning: " + w.String() + "\n"
+			}
 			want := &a.Files[len(a.Files)-1]
 			if want.Name != "problems" {
 				t.Fatalf("the last file is %s", want.Name)
@@ -69,8 +75,8 @@ func TestWarnings(t *testing.T) {
 	for _, w := range plan.Warnings {
 		got = append(got, w.String())
 	}
-	if len(got) != 2 || !strings.HasPrefix(got[0], `internal/controller/order.go:11:4: +kubebuilder:rbac: grants more`) ||
-		!strings.Contains(got[1], "versions v1 and v2 differ and nothing converts between them") {
+	if len(got) != 2 || !strings.HasPrefix(got[1], `internal/controller/order.go:11:4: +kubebuilder:rbac: grants more`) ||
+		!strings.Contains(got[0], "versions v1 and v2 differ and nothing converts between them") {
 		t.Errorf("warnings:\n%s", strings.Join(got, "\n"))
 	}
 }
