@@ -11,7 +11,8 @@
 //	kinds that controllers declare ── Declared ──► get, list, watch ──┐
 //	requests of a test run ────────── Recorder ──► permissions ───────┼──► Rules ──► Missing ─► to be granted
 //	features that no test shows ───── Features ──► permissions ───────┘      └─────► Excess ──► to be taken away
-//	the roles in config/rbac ──────── Load ──────► what is granted
+//	the roles in config/rbac ──────── Granted ───► what is granted
 //
-// Rules never contain a "*", since it cannot be compared with needed permissions.
+// Needed rules never contain a "*". What roles grant by one is read by [Granted]: it covers what is needed, and is in
+// excess itself.
 package rbac

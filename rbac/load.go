@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
@@ -20,8 +22,14 @@ var errNoRules = errors.New("it has no rules")
 // Load reads rules from files: the output of recorders, or roles (see [Parse]). Of a folder it
 // reads all files that end in .json, .yaml or .yml. It skips files without rules, such as a
 // kustomization, but each path must have some rules. Errors name the file. No paths have no rules.
-func Load(paths ...string) (Rules, error) {
-	var c contents
+func Load(paths ...string) (Rules, error) { return load(false, paths) }
+
+// Granted reads what roles grant, to compare it with what is needed. It is [Load], but takes a "*", which covers what it
+// stands for. Such a permission is in excess of all needed ones.
+func Granted(paths ...string) (Rules, error) { return load(true, paths) }
+
+func load(wild bool, paths []string) (Rules, error) {
+	c := contents{wild: wild}
 	for _, path := range paths {
 		files, err := ruleFiles(path)
 		if err != nil {
@@ -33,8 +41,8 @@ func Load(paths ...string) (Rules, error) {
 			if err != nil {
 				return Rules{}, err
 			}
-			if err := c.read(text); err != nil {
-				return Rules{}, fmt.Errorf("%s: %w", file, err)
+			if err := c.read(file+": ", text); err != nil {
+				return Rules{}, err
 			}
 		}
 		if len(c.roles)+len(c.bound) == before {
@@ -51,11 +59,11 @@ func Load(paths ...string) (Rules, error) {
 // or without a kind, as a [Recorder] saves them. If bindings name a ServiceAccount, only the roles of
 // these bindings count: other roles are for people or other programs. Other documents are skipped.
 //
-// Rules with a "*" are an error. So is a role with an aggregationRule, since the cluster makes its
-// rules.
+// A role with an aggregationRule grants what the other roles grant that it selects, as in a cluster. It
+// is an error if none of them is here. So are rules with a "*"; see [Granted].
 func Parse(text []byte) (Rules, error) {
 	var c contents
-	if err := c.read(text); err != nil {
+	if err := c.read("", text); err != nil {
 		return Rules{}, err
 	}
 	return c.rules()
@@ -63,13 +71,17 @@ func Parse(text []byte) (Rules, error) {
 
 // contents holds the RBAC objects of the files.
 type contents struct {
+	wild  bool // a "*" is no error
 	roles []role
 	bound []string // names of roles, with their kind, in bindings to a ServiceAccount
 }
 
 type role struct {
-	name        string // with its kind: "ClusterRole manager-role"; empty for rules without a role
-	permissions []Permission
+	name      string // with its kind: "ClusterRole manager-role"; empty for rules without a role
+	where     string // names the document in errors
+	labels    labels.Set
+	rules     []rbacv1.PolicyRule
+	aggregate *rbacv1.AggregationRule
 }
 
 // ruleFiles returns the files of a folder that may have rules, or the file itself.
@@ -94,22 +106,52 @@ func ruleFiles(path string) ([]string, error) {
 }
 
 // rules returns the rules of the bound roles, or of all if none is bound, and all rules without a
-// role.
+// role. Other roles are not looked at.
 func (c *contents) rules() (Rules, error) {
 	if len(c.roles) == 0 {
 		return Rules{}, errNoRules
 	}
 	var all []Permission
 	for _, r := range c.roles {
-		if len(c.bound) == 0 || r.name == "" || slices.Contains(c.bound, r.name) {
-			all = append(all, r.permissions...)
+		if len(c.bound) > 0 && r.name != "" && !slices.Contains(c.bound, r.name) {
+			continue
 		}
+		granted, err := c.permissions(r)
+		if err != nil {
+			return Rules{}, fmt.Errorf("%s: %w", r.where, err)
+		}
+		all = append(all, granted...)
 	}
 	return Of(all...), nil
 }
 
-// read adds the objects of a text.
-func (c *contents) read(text []byte) error {
+// permissions returns what a role grants: of an aggregated one, what those grant that it selects.
+func (c *contents) permissions(r role) ([]Permission, error) {
+	if r.aggregate == nil {
+		return permissionsOf(r.rules, c.wild)
+	}
+	var rules []rbacv1.PolicyRule
+	found := false
+	for _, s := range r.aggregate.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&s)
+		if err != nil {
+			return nil, fmt.Errorf("aggregationRule: %w", err)
+		}
+		for _, other := range c.roles {
+			if other.aggregate == nil && strings.HasPrefix(other.name, "ClusterRole ") && selector.Matches(other.labels) {
+				found = true
+				rules = append(rules, other.rules...)
+			}
+		}
+	}
+	if !found && len(c.bound) > 0 {
+		return nil, errors.New("its rules are aggregated from other roles, and none of them is here: load those roles, too")
+	}
+	return permissionsOf(rules, c.wild)
+}
+
+// read adds the objects of a text. Errors begin with the prefix.
+func (c *contents) read(prefix string, text []byte) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for n := 1; ; n++ {
 		var raw json.RawMessage
@@ -118,9 +160,9 @@ func (c *contents) read(text []byte) error {
 			return nil
 		}
 		if err == nil && len(bytes.TrimSpace(raw)) > 0 {
-			err = c.document(fmt.Sprintf("document %d", n), raw)
+			err = c.document(prefix, fmt.Sprintf("document %d", n), raw)
 		} else if err != nil {
-			err = fmt.Errorf("document %d: %w", n, err)
+			err = fmt.Errorf("%sdocument %d: %w", prefix, n, err)
 		}
 		if err != nil {
 			return err
@@ -128,19 +170,20 @@ func (c *contents) read(text []byte) error {
 	}
 }
 
-func (c *contents) document(where string, raw json.RawMessage) error {
+func (c *contents) document(prefix, where string, raw json.RawMessage) error {
 	var head struct {
 		Kind     string `json:"kind"`
 		Metadata struct {
-			Name string `json:"name"`
+			Name   string     `json:"name"`
+			Labels labels.Set `json:"labels"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return fmt.Errorf("%s: %w", where, err)
+		return fmt.Errorf("%s%s: %w", prefix, where, err)
 	}
 	name := ""
-	if head.Metadata.Name != "" {
-		where = head.Kind + " " + head.Metadata.Name
+	if where = prefix + where; head.Metadata.Name != "" {
+		where = prefix + head.Kind + " " + head.Metadata.Name
 	}
 	switch head.Kind {
 	case "RoleBinding", "ClusterRoleBinding":
@@ -162,31 +205,24 @@ func (c *contents) document(where string, raw json.RawMessage) error {
 		return nil
 	}
 	var doc struct {
-		Rules           []rbacv1.PolicyRule `json:"rules"`
-		AggregationRule json.RawMessage     `json:"aggregationRule"`
+		Rules           []rbacv1.PolicyRule     `json:"rules"`
+		AggregationRule *rbacv1.AggregationRule `json:"aggregationRule"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	switch {
-	case len(doc.AggregationRule) > 0 && string(doc.AggregationRule) != "null":
-		return fmt.Errorf("%s: its rules are aggregated from other roles: load those roles", where)
-	case name == "" && doc.Rules == nil:
+	if name == "" && doc.Rules == nil {
 		return nil
 	}
-	permissions, err := permissionsOf(doc.Rules)
-	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
-	}
-	c.roles = append(c.roles, role{name, permissions})
+	c.roles = append(c.roles, role{name, where, head.Metadata.Labels, doc.Rules, doc.AggregationRule})
 	return nil
 }
 
-// permissionsOf returns the permissions of a role. It rejects a "*", a required list that is empty,
+// permissionsOf returns the permissions of a role. It rejects a "*" unless wild is set, a required list that is empty,
 // and a rule with both resources and URLs.
-func permissionsOf(rules []rbacv1.PolicyRule) (all []Permission, err error) {
+func permissionsOf(rules []rbacv1.PolicyRule, wild bool) (all []Permission, err error) {
 	for i, r := range rules {
-		if err := check(r); err != nil {
+		if err := check(r, wild); err != nil {
 			return nil, fmt.Errorf("rules[%d].%w", i, err)
 		}
 		for _, verb := range r.Verbs {
@@ -209,7 +245,7 @@ func permissionsOf(rules []rbacv1.PolicyRule) (all []Permission, err error) {
 	return all, nil
 }
 
-func check(r rbacv1.PolicyRule) error {
+func check(r rbacv1.PolicyRule, wild bool) error {
 	fields := []struct {
 		name   string
 		values []string
@@ -217,6 +253,7 @@ func check(r rbacv1.PolicyRule) error {
 	for _, f := range fields {
 		for _, v := range f.values {
 			switch {
+			case wild && f.name != "resourceNames" && strings.Contains(v, "*"):
 			case f.name == "nonResourceURLs" && strings.HasSuffix(v, "*"), v == "*", f.name == "resources" && strings.Contains(v, "*"):
 				return fmt.Errorf("%s: %q grants what nobody has named: name it", f.name, v)
 			case v == "" && f.name != "apiGroups":

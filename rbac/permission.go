@@ -57,6 +57,27 @@ func (p Permission) Rule() rbacv1.PolicyRule {
 	return r
 }
 
+// wild reports whether the permission has a "*".
+func (p Permission) wild() bool {
+	return p.Verb == "*" || p.Group == "*" || strings.Contains(p.Resource, "*") || strings.HasSuffix(p.URL, "*")
+}
+
+// covers reports whether the permission, which may have a "*", grants q, as an API server judges.
+func (p Permission) covers(q Permission) bool {
+	if p.Verb != "*" && p.Verb != q.Verb || (p.URL == "") != (q.URL == "") {
+		return false
+	}
+	if p.URL != "" {
+		stem, open := strings.CutSuffix(p.URL, "*")
+		return p.URL == q.URL || open && strings.HasPrefix(q.URL, stem)
+	}
+	if p.Group != "*" && p.Group != q.Group || p.Name != "" && p.Name != q.Name {
+		return false
+	}
+	_, sub, _ := strings.Cut(q.Resource, "/")
+	return p.Resource == "*" || p.Resource == q.Resource || sub != "" && p.Resource == "*/"+sub
+}
+
 // Compare orders permissions by group, resource and name, with URLs last. Equal ones are ordered by
 // verb, in the customary order.
 func (p Permission) Compare(q Permission) int {

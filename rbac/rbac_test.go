@@ -83,9 +83,9 @@ func TestParseErrorsNameTheDocument(t *testing.T) {
 		"":     "it has no rules",
 		"a: b": "it has no rules",
 		"{":    "document 1: ",
-		"kind: ClusterRole\nmetadata: {name: r}\nrules:\n- {apiGroups: [''], resources: ['*'], verbs: [get]}": "ClusterRole r: rules[0].resources",
-		"kind: ClusterRole\nmetadata: {name: r}\naggregationRule: {}\nrules: []":                              "ClusterRole r: its rules are aggregated",
-		"kind: ServiceAccount\nmetadata: {name: r}":                                                           "it has no rules",
+		"kind: ClusterRole\nmetadata: {name: r}\nrules:\n- {apiGroups: [''], resources: ['*'], verbs: [get]}":                                                                              "ClusterRole r: rules[0].resources",
+		"kind: ClusterRole\nmetadata: {name: r}\naggregationRule: {}\nrules: []\n---\nkind: ClusterRoleBinding\nroleRef: {kind: ClusterRole, name: r}\nsubjects: [{kind: ServiceAccount}]": "ClusterRole r: its rules are aggregated",
+		"kind: ServiceAccount\nmetadata: {name: r}": "it has no rules",
 		"rules: 1": "document 1: ",
 	} {
 		if _, err := rbac.Parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {

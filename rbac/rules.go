@@ -38,14 +38,17 @@ func Union(rules ...Rules) Rules {
 	return Of(all...)
 }
 
-// Covers reports whether the rules grant a permission, for its name or for all names.
+// Covers reports whether the rules grant a permission, for its name or for all names, also by a "*".
 func (r Rules) Covers(p Permission) bool {
 	if _, ok := slices.BinarySearchFunc(r.all, p, Permission.Compare); ok {
 		return true
 	}
-	p.Name = ""
-	_, ok := slices.BinarySearchFunc(r.all, p, Permission.Compare)
-	return ok
+	whole := p
+	whole.Name = ""
+	if _, ok := slices.BinarySearchFunc(r.all, whole, Permission.Compare); ok {
+		return true
+	}
+	return slices.ContainsFunc(r.all, func(q Permission) bool { return q.wild() && q.covers(p) })
 }
 
 // Missing returns the permissions of need that have does not grant.

@@ -43,7 +43,11 @@ end-to-end tests (e2e) are not run.
 
 When go.mod requires an earlier minor version of controller-runtime or of the
 Kubernetes libraries than the packed cache needs, nothing is changed, and the
-error names each of them.
+error names each of them. The Go version, and other modules that Flyball requires
+later, are raised in go.mod, and each of them is named; --undo leaves them so.
+
+Where NewCache is set already, and a function of the same file makes the cache by
+cache.New, that function is changed: it calls ctrlcache.New.
 
 With --plan, print what each controller is in Flyball's API: its watches,
 predicates, finalizers, status, events and permissions. It writes nothing.
@@ -62,7 +66,7 @@ was built from, or at that of --flyball-dir.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.plan {
-				return f.printPlan(cmd.Context(), cmd.OutOrStdout())
+				return f.printPlan(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			return f.change(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -135,8 +139,8 @@ func (f *adoptFlags) change(ctx context.Context, out, errOut io.Writer) error {
 	return nil
 }
 
-func (f *adoptFlags) printPlan(ctx context.Context, out io.Writer) error {
-	p, err := adopt.MakePlan(ctx, f.Dir, f.Main)
+func (f *adoptFlags) printPlan(ctx context.Context, out, errOut io.Writer) error {
+	p, err := adopt.MakePlan(ctx, f.Dir, f.Main, errOut)
 	if err != nil {
 		return err
 	}

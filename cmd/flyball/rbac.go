@@ -42,6 +42,8 @@ that they lack or have too much, and fail if there is one.
 Where there are bindings to a ServiceAccount beside the roles, roles that none of
 them names are left out. What is granted for some names only counts as granted
 where a test or a feature asked for it: neither says which objects it is about.
+A "*" in a role grants what it covers, and is in excess. An aggregated role grants
+what the given roles grant that it selects.
 
 Tests that start the program with package operatortest record into the folder
 $` + rbac.FolderVariable + `; others need one line. With a client of Flyball, and with
@@ -160,7 +162,7 @@ func (f *rbacFlags) run(out io.Writer) error {
 	}
 	switch {
 	case f.check:
-		have, err := rbac.Load(f.roles...)
+		have, err := rbac.Granted(f.roles...)
 		if err != nil {
 			return fmt.Errorf("--role: %w", err)
 		}

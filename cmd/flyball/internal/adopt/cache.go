@@ -176,8 +176,19 @@ func change(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, a *
 	if err := o.step(ctx, "go mod tidy", st.Dir(), nil, "go", "mod", "tidy"); err != nil {
 		return err
 	}
-	if a != nil && !tidy {
-		r.Notes = append(r.Notes, `go.mod was not tidy before: the change of it has what "go mod tidy" does anyway`)
+	if a != nil {
+		if !tidy {
+			r.Notes = append(r.Notes, `go.mod was not tidy before: the change of it has what "go mod tidy" does anyway`)
+		}
+		now, err := os.ReadFile(mod)
+		if err != nil {
+			return err
+		}
+		lifted, err := lifts(p.Mod, now)
+		if err != nil {
+			return err
+		}
+		r.Notes = append(r.Notes, lifted...)
 	}
 	if _, err := os.Stat(filepath.Join(st.Dir(), "vendor", "modules.txt")); err == nil {
 		return o.step(ctx, "go mod vendor", st.Dir(), nil, "go", "mod", "vendor")
@@ -269,7 +280,7 @@ func (o *Options) output(ctx context.Context, dir, name string, args ...string) 
 		return nil, context.Cause(ctx)
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
-		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(exit.Stderr)))
+		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(causes(string(exit.Stderr))))
 	}
 	return out, err
 }

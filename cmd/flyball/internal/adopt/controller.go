@@ -118,17 +118,20 @@ func (b *body) isPredicate(e ast.Expr) bool {
 }
 
 // watch adds Watches and WatchesMetadata.
-func (b *body) watch(fn *ast.FuncDecl, at ast.Node, l link) {
-	k := b.kindOf(l.call.Args[0], fn)
+func (b *body) watch(fn *ast.FuncDecl, at ast.Node, l link) { b.watchArgs(fn, at, l.name, l.call.Args) }
+
+// watchArgs adds a watch of an object with a handler and options.
+func (b *body) watchArgs(fn *ast.FuncDecl, at ast.Node, name string, args []ast.Expr) {
+	k := b.kindOf(args[0], fn)
 	b.used.watches(k)
-	it := Item{At: []string{b.at(at)}, Code: l.name + "(" + b.code(l.call.Args[0]) + ")", Flyball: sourceOf("Watches", k, "handler")}
-	if len(l.call.Args) > 1 {
-		it.Code = fmt.Sprintf("%s(%s, %s)", l.name, b.code(l.call.Args[0]), b.code(l.call.Args[1]))
-		h, note := b.handler(fn, l.call.Args[1], l.name == "WatchesMetadata")
+	it := Item{At: []string{b.at(at)}, Code: name + "(" + b.code(args[0]) + ")", Flyball: sourceOf("Watches", k, "handler")}
+	if len(args) > 1 {
+		it.Code = fmt.Sprintf("%s(%s, %s)", name, b.code(args[0]), b.code(args[1]))
+		h, note := b.handler(fn, args[1], name == "WatchesMetadata")
 		it.Flyball, it.Note = sourceOf("Watches", k, h), note
 	}
 	b.c.add("watches", it)
-	for i, o := range l.call.Args {
+	for i, o := range args {
 		if i > 1 {
 			b.sourceOption(at, o, "as an argument of controller.Watches")
 		}

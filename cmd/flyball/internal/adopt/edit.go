@@ -31,7 +31,7 @@ func (e *NoManagerError) Error() string {
 	return fmt.Sprintf("%s: no call of ctrl.NewManager or manager.New: name the file that has it by --main", e.File)
 }
 
-// SetError says that the options of the manager have a NewCache already.
+// SetError says that the options of the manager have a NewCache already, which cannot be changed.
 type SetError struct {
 	// At is the file and line.
 	At string
@@ -45,7 +45,7 @@ func (e *SetError) Error() string {
 	if e.Packed {
 		return fmt.Sprintf("%s: NewCache is %s already: there is nothing to do", e.At, e.Value)
 	}
-	return fmt.Sprintf("%s: NewCache is set already, to %s: a manager has one cache; remove that first", e.At, e.Value)
+	return fmt.Sprintf("%s: NewCache is set already, to %s, which does not make a cache by cache.New in this file: call ctrlcache.New there in its place, by hand, or remove it", e.At, e.Value)
 }
 
 // OptionsError says that the options of the manager are made where this package cannot change them.
@@ -159,7 +159,7 @@ func isCall(call *ast.CallExpr, pkg, name string) bool {
 // setInLiteral sets NewCache in a composite literal of options.
 func (s *source) setInLiteral(lit *ast.CompositeLit, value string) ([]edit, error) {
 	if old := field(lit, "NewCache"); old != nil {
-		return nil, s.set(old)
+		return s.replaceCache(old, value)
 	}
 	open, end := s.offset(lit.Lbrace)+1, s.line(lit.Rbrace)
 	first := s.line(lit.Lbrace)
@@ -191,7 +191,7 @@ func (s *source) setInLiteral(lit *ast.CompositeLit, value string) ([]edit, erro
 // before the manager is made.
 func (s *source) setInVariable(x *ast.Ident, value string, around []ast.Node) ([]edit, error) {
 	var lits []*ast.CompositeLit
-	var set error
+	var set ast.Expr
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
@@ -203,7 +203,7 @@ func (s *source) setInVariable(x *ast.Ident, value string, around []ast.Node) ([
 					}
 				}
 				if sel, ok := left.(*ast.SelectorExpr); ok && sel.Sel.Name == "NewCache" && same(sel.X, x) {
-					set = s.set(right)
+					set = right
 				}
 			}
 		case *ast.ValueSpec:
@@ -217,13 +217,13 @@ func (s *source) setInVariable(x *ast.Ident, value string, around []ast.Node) ([
 		}
 		return true
 	})
-	if set != nil {
-		return nil, set
-	}
 	for _, lit := range lits {
-		if old := field(lit, "NewCache"); old != nil {
-			return nil, s.set(old)
+		if old := field(lit, "NewCache"); old != nil && set == nil {
+			set = old
 		}
+	}
+	if set != nil {
+		return s.replaceCache(set, value)
 	}
 	if len(lits) == 1 {
 		return s.setInLiteral(lits[0], value)
@@ -284,15 +284,6 @@ func fieldOf(lit *ast.CompositeLit, name string) *ast.KeyValueExpr {
 	return nil
 }
 
-// set returns the error for options with this NewCache.
-func (s *source) set(value ast.Expr) error {
-	e := &SetError{At: s.at(value), Value: s.code(value)}
-	if local := s.localName(cachePath, "ctrlcache"); local != "" {
-		e.Packed = strings.HasPrefix(e.Value, local+".")
-	}
-	return e
-}
-
 // removeCache returns the file without what addCache adds.
 func removeCache(name string, text []byte) ([]byte, error) {
 	s, err := parseSource(name, text)
@@ -323,6 +314,10 @@ func removeCache(name string, text []byte) ([]byte, error) {
 		}
 		return true
 	})
+	if local != "" {
+		restored := s.restoreCache(local)
+		edits, removed = append(edits, restored...), removed+len(restored)
+	}
 	if local == "" || removed == 0 {
 		return nil, fmt.Errorf("%s: there is no line \"NewCache: ctrlcache.New\" to remove", name)
 	}

@@ -16,8 +16,9 @@ func file(imports, body string) string {
 }
 
 const (
-	oneImport = "import ctrl \"sigs.k8s.io/controller-runtime\"\n"
-	groups    = `import (
+	oneImport   = "import ctrl \"sigs.k8s.io/controller-runtime\"\n"
+	cacheImport = "import (\n\tctrl \"sigs.k8s.io/controller-runtime\"\n\t\"sigs.k8s.io/controller-runtime/pkg/cache\"\n)\n"
+	groups      = `import (
 	"os"
 
 	// a comment of the first one
@@ -104,6 +105,18 @@ func TestAddCache(t *testing.T) {
 			strings.ReplaceAll(file(oneImport, "\tctrl.NewManager(cfg, ctrl.Options{\n\t\tScheme: scheme,\n\t})\n"), "\n", "\r\n"),
 			"+import \"github.com/flyball-io/flyball/adapter/ctrlcache\"\r\n+\t\tNewCache: ctrlcache.New,\r\n",
 		},
+		"a function that makes the default cache": {
+			file(cacheImport, "\tctrl.NewManager(cfg, ctrl.Options{NewCache: func(c *rest.Config, o cache.Options) (cache.Cache, error) {\n\t\to.SyncPeriod = &hour\n\t\treturn cache.New(c, o)\n\t}})\n"),
+			"+\t\"github.com/flyball-io/flyball/adapter/ctrlcache\"\n-\t\treturn cache.New(c, o)\n+\t\treturn ctrlcache.New(c, o)\n",
+		},
+		"one that is declared, in a variable": {
+			file(cacheImport, "\to := ctrl.Options{}\n\to.NewCache = newCache\n\tctrl.NewManager(cfg, o)\n") + "\nfunc newCache(c *rest.Config, o cache.Options) (cache.Cache, error) {\n\treturn cache.New(c, o)\n}\n",
+			"+\t\"github.com/flyball-io/flyball/adapter/ctrlcache\"\n-\treturn cache.New(c, o)\n+\treturn ctrlcache.New(c, o)\n",
+		},
+		"one that is made, or left out": {
+			file(cacheImport, "\tctrl.NewManager(cfg, ctrl.Options{NewCache: newCache(far)})\n") + "\nfunc newCache(far *rest.Config) cache.NewCacheFunc {\n\tif far == nil {\n\t\treturn nil\n\t}\n\treturn func(c *rest.Config, o cache.Options) (cache.Cache, error) {\n\t\tnear, err := cache.New(c, o)\n\t\tif err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t\treturn both(near, cache.New), nil\n\t}\n}\n",
+			"+\t\"github.com/flyball-io/flyball/adapter/ctrlcache\"\n-\t\treturn nil\n+\t\treturn ctrlcache.New\n-\t\tnear, err := cache.New(c, o)\n+\t\tnear, err := ctrlcache.New(c, o)\n-\t\treturn both(near, cache.New), nil\n+\t\treturn both(near, ctrlcache.New), nil\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after, err := addCache("main.go", []byte(test.before), func(string) bool { return false })
@@ -147,7 +160,7 @@ func TestAddCacheErrors(t *testing.T) {
 		"a field":          {file(oneImport, "\tctrl.NewManager(cfg, c.Options)\n"), "main.go:6: the options of the manager are c.Options"},
 		"not an argument":  {file(oneImport, "\tctrl.NewManager(both())\n"), "main.go:6: the options of the manager are not the second argument of two"},
 		"of a package":     {"package main\n\n" + oneImport + "\nvar mgr, err = ctrl.NewManager(cfg, o)\n", "main.go:5: the options of the manager are o"},
-		"set in a literal": {file(oneImport, "\tctrl.NewManager(cfg, ctrl.Options{NewCache: cache.New})\n"), "main.go:6: NewCache is set already, to cache.New"},
+		"set in a literal": {file(oneImport, "\tctrl.NewManager(cfg, ctrl.Options{NewCache: cache.New})\n"), "main.go:6: NewCache is set already, to cache.New, which does not make a cache by cache.New in this file"},
 		"set in a variable": {
 			file(oneImport, "\to := ctrl.Options{}\n\to.NewCache = func() {\n\t}\n\tctrl.NewManager(cfg, o)\n"), "main.go:7: NewCache is set already, to func() { }"},
 		"no Go": {"package main\nfunk\n", "main.go:2:1: expected declaration"},

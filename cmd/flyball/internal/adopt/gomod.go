@@ -23,7 +23,7 @@ var compared = []string{ctrlPath, "k8s.io/api", "k8s.io/apiextensions-apiserver"
 
 // Need is a requirement of the packed cache that a project does not meet.
 type Need struct {
-	// What is a module path, or "go".
+	// What is a module path.
 	What string
 	// Have is the version in the project's go.mod, and Least the lowest that the packed cache takes.
 	Have, Least string
@@ -45,10 +45,7 @@ func (e *VersionError) Error() string {
 	var get []string
 	for _, n := range e.Needs {
 		verb := "requires"
-		switch {
-		case n.What == "go":
-			verb = "says"
-		case n.Replaced:
+		if n.Replaced {
 			verb = "replaces"
 		}
 		fmt.Fprintf(&b, "\n  it %s %s %s, and the packed cache needs %s or later", verb, n.What, n.Have, n.Least)
@@ -103,12 +100,10 @@ func findAdapter(ctx context.Context, o *Options, project string) (*adapter, err
 	return a, err
 }
 
-// check compares a go.mod with what the adapter needs. The error is a *VersionError.
+// check compares a go.mod with what the adapter needs of libraries that a program chooses with care. The error is a
+// *VersionError. The Go version is lifted: see add.
 func (a *adapter) check(file string, mod *modfile.File) error {
 	e := &VersionError{File: file}
-	if least := goVersion(a.needs); compareGo(goVersion(mod), least) < 0 {
-		e.Needs = append(e.Needs, Need{What: "go", Have: goVersion(mod), Least: least})
-	}
 	for _, path := range compared {
 		least := version(a.needs, path)
 		n := Need{What: path, Have: version(mod, path), Least: least}
@@ -139,10 +134,13 @@ func goVersion(mod *modfile.File) string {
 // compareGo compares Go versions, such as 1.26 and 1.26.0, which are equal here.
 func compareGo(a, b string) int { return semver.Compare("v"+a, "v"+b) }
 
-// add returns a go.mod that requires the adapter and, of a checkout, the core.
+// add returns a go.mod that requires the adapter and, of a checkout, the core. Its Go version is lifted to theirs.
 func (a *adapter) add(data []byte) ([]byte, error) {
 	mod, err := modfile.Parse("go.mod", data, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := liftGo(mod, goVersion(a.needs)); err != nil {
 		return nil, err
 	}
 	if a.version != "" {
@@ -162,6 +160,50 @@ func (a *adapter) add(data []byte) ([]byte, error) {
 		}
 	}
 	return mod.Format()
+}
+
+// liftGo raises the Go version of a go.mod. A toolchain that is too early for it goes away.
+func liftGo(mod *modfile.File, least string) error {
+	if compareGo(goVersion(mod), least) >= 0 {
+		return nil
+	}
+	if err := mod.AddGoStmt(least); err != nil {
+		return err
+	}
+	if mod.Toolchain != nil && compareGo(strings.TrimPrefix(mod.Toolchain.Name, "go"), least) <= 0 {
+		mod.DropToolchainStmt()
+	}
+	return nil
+}
+
+// lifts says which versions of a go.mod the change has raised.
+func lifts(before *modfile.File, after []byte) (notes []string, err error) {
+	mod, err := modfile.Parse("go.mod", after, nil)
+	if err != nil {
+		return nil, err
+	}
+	if was, is := goVersion(before), goVersion(mod); compareGo(was, is) < 0 {
+		notes = append(notes, fmt.Sprintf("go.mod says go %s, before %s: Flyball needs that Go, and so do your CI and images now", is, was))
+	}
+	var direct []string
+	indirect := 0
+	for _, r := range mod.Require {
+		was := version(before, r.Mod.Path)
+		switch {
+		case was == "" || semver.Compare(was, r.Mod.Version) >= 0:
+		case r.Indirect:
+			indirect++
+		default:
+			direct = append(direct, fmt.Sprintf("%s %s to %s", r.Mod.Path, was, r.Mod.Version))
+		}
+	}
+	if indirect > 0 {
+		direct = append(direct, counted(indirect, "indirect one"))
+	}
+	if len(direct) > 0 {
+		notes = append(notes, "Flyball requires later versions of modules, which the change of go.mod has: "+strings.Join(direct, ", "))
+	}
+	return notes, nil
 }
 
 // dropAdapter returns a go.mod without the adapter, and without the core unless it is used.

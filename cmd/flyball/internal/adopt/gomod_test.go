@@ -28,8 +28,7 @@ func TestVersions(t *testing.T) {
 		"an earlier patch":      {"module p\ngo 1.26.0\nrequire (\n\tk8s.io/api v0.34.0\n\tsigs.k8s.io/controller-runtime v0.22.0\n)\n", ""},
 		"go without a patch":    {"module p\ngo 1.26\nrequire sigs.k8s.io/controller-runtime v0.22.0\n", ""},
 		"an earlier runtime":    {"module p\ngo 1.26.0\nrequire sigs.k8s.io/controller-runtime v0.21.4\n", "requires sigs.k8s.io/controller-runtime v0.21.4, and the packed cache needs v0.22.1"},
-		"an earlier go":         {"module p\ngo 1.25.3\nrequire sigs.k8s.io/controller-runtime v0.22.0\n", "says go 1.25.3, and the packed cache needs 1.26.0 or later\nTo move up first: go get go@1.26.0 && go mod tidy"},
-		"no go":                 {"module p\nrequire sigs.k8s.io/controller-runtime v0.22.0\n", "says go 1.16"},
+		"an earlier go":         {"module p\ngo 1.25.3\nrequire sigs.k8s.io/controller-runtime v0.22.0\n", ""}, // lifted
 		"replaced by a version": {"module p\ngo 1.26.0\nrequire k8s.io/api v0.37.0\nreplace k8s.io/api => k8s.io/api v0.33.1\n", "replaces k8s.io/api v0.33.1, and the packed cache needs v0.34.2 or later: remove the replace directive"},
 		"another one replaced":  {"module p\ngo 1.26.0\nrequire k8s.io/api v0.37.0\nreplace k8s.io/api v0.36.0 => k8s.io/api v0.33.1\n", ""},
 		"replaced by a later":   {"module p\ngo 1.26.0\nrequire k8s.io/api v0.33.0\nreplace k8s.io/api => k8s.io/api v0.37.0\n", ""},
@@ -51,7 +50,7 @@ func TestModUndone(t *testing.T) {
 		"module p\n\ngo 1.26.0\n\nrequire sigs.k8s.io/controller-runtime v0.22.0\n\nreplace k8s.io/api => ../api\n",
 		"module p\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.34.2\n\tsigs.k8s.io/controller-runtime v0.22.0\n)\n",
 	} {
-		a := &adapter{dir: "/flyball", from: "/flyball"}
+		a := &adapter{dir: "/flyball", from: "/flyball", needs: parsed(t, needs)}
 		after, err := a.add([]byte(before))
 		if err != nil {
 			t.Fatal(err)
@@ -93,5 +92,44 @@ func TestFindAssets(t *testing.T) {
 	}
 	if got, want := findAssets(dir), filepath.Join(dir, "bin", "k8s", "1.34.1-linux-amd64"); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// The Go version rises to what the module needs, and never falls. What has risen is said, and nothing else.
+func TestLifts(t *testing.T) {
+	a := &adapter{dir: "/flyball", from: "/flyball", needs: parsed(t, needs)}
+	for name, test := range map[string]struct{ mod, goes, toolchain, notes string }{
+		"later":                {"module p\ngo 1.27.1\ntoolchain go1.27.3\n", "1.27.1", "go1.27.3", ""},
+		"the same":             {"module p\ngo 1.26\n", "1.26", "", ""},
+		"earlier":              {"module p\ngo 1.25.7\n", "1.26.0", "", "go.mod says go 1.26.0, before 1.25.7: Flyball needs that Go, and so do your CI and images now"},
+		"none":                 {"module p\n", "1.26.0", "", "go.mod says go 1.26.0, before 1.16: Flyball needs that Go, and so do your CI and images now"},
+		"an earlier toolchain": {"module p\ngo 1.25.0\ntoolchain go1.25.9\n", "1.26.0", "", "go.mod says go 1.26.0, before 1.25.0: Flyball needs that Go, and so do your CI and images now"},
+		"a later toolchain":    {"module p\ngo 1.25.0\ntoolchain go1.26.8\n", "1.26.0", "go1.26.8", "go.mod says go 1.26.0, before 1.25.0: Flyball needs that Go, and so do your CI and images now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after, err := a.add([]byte(test.mod))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mod, toolchain := parsed(t, string(after)), ""
+			if mod.Toolchain != nil {
+				toolchain = mod.Toolchain.Name
+			}
+			notes, err := lifts(parsed(t, test.mod), after)
+			if err != nil || goVersion(mod) != test.goes || toolchain != test.toolchain || strings.Join(notes, "; ") != test.notes {
+				t.Errorf("%q, %v\n%s", notes, err, after)
+			}
+		})
+	}
+	before := parsed(t, "module p\ngo 1.26.0\nrequire (\n\ta.b/c v1.2.3\n\ta.b/d v1.0.0\n\ta.b/e v1.0.0 // indirect\n\ta.b/f v1.0.0 // indirect\n)\n")
+	notes, err := lifts(before, []byte("module p\ngo 1.26.0\nrequire (\n\ta.b/c v1.2.4\n\ta.b/d v1.0.0\n\ta.b/e v1.1.0 // indirect\n\ta.b/f v1.2.0 // indirect\n\ta.b/g v1.0.0\n)\n"))
+	if want := "Flyball requires later versions of modules, which the change of go.mod has: a.b/c v1.2.3 to v1.2.4, 2 indirect ones"; err != nil || len(notes) != 1 || notes[0] != want {
+		t.Errorf("%q, %v", notes, err)
+	}
+}
+
+func TestCausesHaveNoFetches(t *testing.T) {
+	if got, want := causes("go: downloading a.b/c v1.0.0\ngo: finding module for package x\ngo: x: no\n  go: downloading y\n"), "go: x: no\n  go: downloading y\n"; got != want {
+		t.Errorf("%q", got)
 	}
 }

@@ -166,7 +166,7 @@ func (p *Plan) Text(w io.Writer) error {
 		p.Manager.text(&b)
 	}
 	if len(p.Controllers) == 0 {
-		fmt.Fprintf(&b, "\nThere is no controller: nothing calls ctrl.NewControllerManagedBy or builder.ControllerManagedBy.\n")
+		fmt.Fprintf(&b, "\nThere is no controller: nothing calls ctrl.NewControllerManagedBy, builder.ControllerManagedBy or controller.New.\n")
 	}
 	for _, c := range p.Controllers {
 		fmt.Fprintf(&b, "\nController %s", c.Name)

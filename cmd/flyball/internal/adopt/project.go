@@ -273,6 +273,9 @@ func (p *Project) findMain(given string) (string, error) {
 	if len(programs) > 0 { // the others are helpers, such as those of tests
 		found = programs
 	}
+	if product := slices.DeleteFunc(slices.Clone(found), aside); len(product) == 1 {
+		found = product
+	}
 	switch {
 	case err != nil:
 		return "", err
@@ -282,6 +285,13 @@ func (p *Project) findMain(given string) (string, error) {
 		return "", fmt.Errorf("%s: %d files make a manager: %s; name one by --main", p.Dir, len(found), strings.Join(found, ", "))
 	}
 	return found[0], nil
+}
+
+// aside reports whether a file is in a folder of programs that are no product: tests, examples and tools.
+func aside(name string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(folder string) bool {
+		return slices.Contains([]string{"test", "tests", "e2e", "example", "examples", "hack", "tools"}, folder)
+	})
 }
 
 // goFiles calls do with each Go file of the module, by its name with slashes.

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"io"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -17,8 +18,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// MakePlan reads a project and says what its parts are in Flyball's API. It writes nothing.
-func MakePlan(ctx context.Context, dir, main string) (*Plan, error) {
+// MakePlan reads a project and says what its parts are in Flyball's API. It writes nothing. progress receives a line for
+// what takes long.
+func MakePlan(ctx context.Context, dir, main string, progress io.Writer) (*Plan, error) {
 	p, err := Load(dir, main)
 	if err != nil {
 		return nil, err
@@ -33,11 +35,13 @@ func MakePlan(ctx context.Context, dir, main string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	ended := ticking(progress, "reading the code with its types", nil)
 	pkgs, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: p.Dir, Fset: r.fset, Env: environment(p.Dir),
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedSyntax |
 			packages.NeedTypes | packages.NeedTypesInfo | packages.NeedModule,
 	}, "./...")
+	ended()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -350,10 +354,12 @@ func (s *scope) readFunction(fn *ast.FuncDecl) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for i, left := range n.Lhs {
-				if x, ok := left.(*ast.Ident); ok && len(n.Lhs) == len(n.Rhs) {
-					if root, _ := s.builder(n.Rhs[i], roots); root != nil {
-						roots[x.Name] = root
-					}
+				x, ok := left.(*ast.Ident)
+				if !ok || len(n.Rhs) <= i {
+					continue
+				}
+				if root, _ := s.builder(n.Rhs[i], roots); root != nil && (len(n.Lhs) == len(n.Rhs) || s.plainly(root)) {
+					roots[x.Name] = root
 				}
 			}
 		case *ast.CallExpr:
@@ -383,6 +389,8 @@ func (s *scope) readFunction(fn *ast.FuncDecl) {
 		slices.SortFunc(links, func(a, b link) int { return cmp.Compare(a.call.End(), b.call.End()) })
 		if strings.HasSuffix(s.function(root.Fun), "NewWebhookManagedBy") || strings.HasSuffix(s.function(root.Fun), ".WebhookManagedBy") {
 			s.readWebhook(fn, root, links)
+		} else if s.plainly(root) {
+			s.readPlain(fn, root, links)
 		} else {
 			s.readController(fn, root, links)
 		}
@@ -408,7 +416,7 @@ func (s *scope) builder(e ast.Expr, roots map[string]*ast.CallExpr) (root *ast.C
 		if !ok {
 			break
 		}
-		if name := s.function(call.Fun); slices.Contains(constructors, name[strings.LastIndex(name, ".")+1:]) {
+		if name := s.function(call.Fun); slices.Contains(constructors, name[strings.LastIndex(name, ".")+1:]) || s.plainly(call) {
 			return call, links
 		}
 		sel, ok := call.Fun.(*ast.SelectorExpr)

@@ -291,14 +291,13 @@ func (o *Options) step(ctx context.Context, what, dir string, env []string, name
 // it is. Both are called one at a time.
 func (o *Options) watched(ctx context.Context, what, dir string, env []string, line func([]byte), state func() string, name string, args ...string) error {
 	began := time.Now()
-	fmt.Fprintf(o.Progress, "%s ...\n", what)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(dir, env...), waitDelay
 	group(cmd)
 	var mu sync.Mutex
 	var out bytes.Buffer
 	cmd.Stderr = locked{&mu, &out}
-	var read, ticked sync.WaitGroup
+	var read sync.WaitGroup
 	if line == nil {
 		cmd.Stdout = cmd.Stderr
 	} else {
@@ -319,7 +318,35 @@ func (o *Options) watched(ctx context.Context, what, dir string, env []string, l
 		defer read.Wait()
 		defer w.Close()
 	}
+	ended := ticking(o.Progress, what, func() string {
+		if state == nil {
+			return ""
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return ", " + state()
+	})
+	err := cmd.Run()
+	ended()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		mu.Lock()
+		defer mu.Unlock()
+		return &FailedError{When: "after", Step: what, Output: causes(out.String()), Err: err}
+	}
+	fmt.Fprintf(o.Progress, "%s: %s\n", what, time.Since(began).Round(100*time.Millisecond))
+	return nil
+}
+
+// ticking says what begins, and from time to time that it goes on, with what more tells. ended ends that, and waits for
+// the last line.
+func ticking(progress io.Writer, what string, more func() string) (ended func()) {
+	began := time.Now()
+	fmt.Fprintf(progress, "%s ...\n", what)
 	end := make(chan struct{})
+	var ticked sync.WaitGroup
 	ticked.Go(func() {
 		tick := time.NewTicker(tickEvery)
 		defer tick.Stop()
@@ -328,29 +355,30 @@ func (o *Options) watched(ctx context.Context, what, dir string, env []string, l
 			case <-end:
 				return
 			case <-tick.C:
-				mu.Lock()
 				far := ""
-				if state != nil {
-					far = ", " + state()
+				if more != nil {
+					far = more()
 				}
-				mu.Unlock()
-				fmt.Fprintf(o.Progress, "%s: %s%s\n", what, time.Since(began).Round(time.Second), far)
+				fmt.Fprintf(progress, "%s: %s%s\n", what, time.Since(began).Round(time.Second), far)
 			}
 		}
 	})
-	err := cmd.Run()
-	close(end)
-	ticked.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	return func() {
+		close(end)
+		ticked.Wait()
 	}
-	if err != nil {
-		mu.Lock()
-		defer mu.Unlock()
-		return &FailedError{When: "after", Step: what, Output: out.String(), Err: err}
+}
+
+// causes returns what a Go command printed without its lines about what it fetches, under which the cause would be hard
+// to find.
+func causes(output string) string {
+	var b strings.Builder
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "go: downloading ") && !strings.HasPrefix(line, "go: finding module ") {
+			b.WriteString(line)
+		}
 	}
-	fmt.Fprintf(o.Progress, "%s: %s\n", what, time.Since(began).Round(100*time.Millisecond))
-	return nil
+	return b.String()
 }
 
 // locked is a writer under a lock.
