@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gobuffalo/flect"
@@ -50,7 +51,13 @@ func checkModule(mod string) error {
 	return nil
 }
 
+// unseenFolders are names of folders that the go command passes over, or whose packages others may not import.
+var unseenFolders = []string{"internal", "testdata", "vendor"}
+
 func checkGroup(group, domain string) error {
+	if slices.Contains(unseenFolders, group) {
+		return fmt.Errorf("group %q: Go gives folders of this name a meaning of its own, so api/%s could not be used: give the group another name", group, group)
+	}
 	if len(validation.IsDNS1035Label(group)) > 0 {
 		return fmt.Errorf("group %q: must begin with a letter and consist of a-z, 0-9 and inner dashes, without the domain, such as shop", group)
 	}
@@ -70,7 +77,7 @@ func checkVersion(version string) error {
 // reservedKinds are names that the generated API packages use, or that the meta API puts into every
 // group.
 var reservedKinds = map[string]bool{
-	"GroupVersion": true, "AddToScheme": true,
+	"GroupVersion": true, "SchemeGroupVersion": true, "AddToScheme": true,
 	"WatchEvent": true, "Status": true, "APIVersions": true, "APIGroup": true, "APIResourceList": true,
 	"ListOptions": true, "GetOptions": true, "CreateOptions": true, "UpdateOptions": true, "PatchOptions": true, "DeleteOptions": true,
 }
@@ -96,8 +103,23 @@ func checkPlural(plural string) error {
 	return nil
 }
 
-// pluralOf returns the default plural of a kind.
-func pluralOf(kind string) string { return flect.Pluralize(strings.ToLower(kind)) }
+// ownPlurals are plurals that the library gets wrong.
+var ownPlurals = map[string]string{"info": "infos"}
+
+// pluralOf returns the default plural of a kind. It has no other letters than those of DNS names.
+func pluralOf(kind string) string {
+	lower := strings.ToLower(kind)
+	for end, plural := range ownPlurals {
+		if stem, ok := strings.CutSuffix(lower, end); ok {
+			return stem + plural
+		}
+	}
+	plural := flect.Pluralize(lower)
+	if len(validation.IsDNS1035Label(plural)) > 0 { // the library has put an acronym beside its plural
+		return lower + "es"
+	}
+	return plural
+}
 
 // nameOf returns the default name of a project: the last part of its module path that is not a
 // version.

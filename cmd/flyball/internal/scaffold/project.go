@@ -232,6 +232,10 @@ func (p *Project) checkAPI(a *API) error {
 			return fmt.Errorf("the group %s is %s in this project, not %s", a.Group, groupName(p.GroupOf(&b)), groupName(p.GroupOf(a)))
 		case a.Group == b.Group && a.Kind == b.Kind:
 			return fmt.Errorf("the group %s has the kind %s already", a.Group, a.Kind)
+		case a.Group == b.Group && strings.EqualFold(a.Kind, b.Kind):
+			return fmt.Errorf("the kinds %s and %s of the group %s would have the same files", a.Kind, b.Kind, a.Group)
+		case strings.EqualFold(p.ControllerName(a), p.ControllerName(&b)):
+			return fmt.Errorf("%s of the group %s and %s of the group %s both need the Go name %s", a.Kind, a.Group, b.Kind, b.Group, p.ControllerName(&b))
 		case a.Group == b.Group && a.Plural == b.Plural:
 			return fmt.Errorf("the group %s has %s already, of the kind %s", a.Group, a.Plural, b.Kind)
 		case a.Group != b.Group && alias(a.Group) == alias(b.Group):
@@ -247,9 +251,9 @@ func (p *Project) checkAPI(a *API) error {
 	return nil
 }
 
-// identifiers returns the Go names that a kind uses in its API package.
+// identifiers returns the Go names that a kind uses in its API package, with all webhooks that it may get.
 func identifiers(kind string) []string {
-	return []string{kind, kind + "List", kind + "Spec", kind + "Status", kind + "Webhook", "Add" + kind + "Webhooks", "Add" + kind + "Conversion"}
+	return []string{kind, kind + "List", kind + "Spec", kind + "Status", "Default" + kind, "Validate" + kind}
 }
 
 // value returns the value of a key of a mapping, or an empty node.
@@ -321,7 +325,7 @@ func (p *Project) ControllerName(a *API) string {
 		if b.Group == a.Group && b.Kind == a.Kind {
 			break
 		}
-		if b.Kind == a.Kind {
+		if strings.EqualFold(b.Kind, a.Kind) {
 			g := []rune(alias(a.Group))
 			g[0] = unicode.ToUpper(g[0])
 			return string(g) + a.Kind
