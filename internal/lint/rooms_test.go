@@ -24,12 +24,14 @@ var rooms = []room{
 	// It rose by 400 for the proof that a kind is gone, and for kinds whose scope changes.
 	// It rose by 360 for reconciles that were lost behind slow functions (110), that are named while they run and when
 	// they fail (200), and retries that give back what they do not need (50).
-	{"pipeline", 27304, 19000, []string{
+	// It rose by 220 for calls that end whatever hangs below them, bodies that trickle, and groups that are asked side by side.
+	{"pipeline", 27520, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
 	// It rose by 250 for children that are created once, or anew, and whose differences come back.
-	{"shelf", 12200, 10000, []string{
+	// It rose by 70 for conversions that keep what an older program does not know.
+	{"shelf", 12270, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -38,20 +40,22 @@ var rooms = []room{
 	// restores that end what controllers were about to do. It rose by 40 for watches and owners whose
 	// definition goes. It rose by 260 for paths that are read in one way, for
 	// requests that browsers make, and for objects that controllers cannot reconcile, which are named. It rose by 390 for
-	// recorded answers: the demonstration starts without the rules (ADR 40).
-	{"API server in memory", 21050, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
+	// recorded answers: the demonstration starts without the rules (ADR 40). It rose by 210 for a proof that no rule reads a
+	// name before it counts as a value (ADR 35).
+	{"API server in memory", 21260, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.
-	// It rose by 754 with several API servers over one state.
+	// It rose by 754 with several API servers over one state, by 784 with objects of all sizes for all readers of bytes,
+	// and by 130 for installs that wait for what is being deleted.
 	// It rose by 30 for a command that uses the rules of the API server only where they are built.
-	{"test kits", 5984, 4600, []string{
+	{"test kits", 6900, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
-		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/replicas",
+		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/replicas", "internal/sizes",
 	}},
 	// What the command-line tool shares with the benchmarks. No operator has it in it.
 	{"tools", 200, 200, []string{"internal/recording"}},
-	{"internal", 14647, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14670, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -65,7 +69,8 @@ var rooms = []room{
 // for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 660 with pipeline and shelf.
 // It rose by 434 with pipeline, for kinds that are gone, and for those whose scope changes.
 // It rose by 362 with pipeline, for reconciles that were lost, or not named.
-const maxCore = 54143
+// It rose by 300 with pipeline and shelf, for what hangs, and for what conversions keep.
+const maxCore = 54440
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
