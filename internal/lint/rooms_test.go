@@ -24,7 +24,8 @@ var rooms = []room{
 	// It rose by 400 for the proof that a kind is gone, and for kinds whose scope changes.
 	// It rose by 360 for reconciles that were lost behind slow functions (110), that are named while they run and when
 	// they fail (200), and retries that give back what they do not need (50).
-	{"pipeline", 27304, 19000, []string{
+	// It rose by 50 for applies that break the schema.
+	{"pipeline", 27354, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -65,7 +66,8 @@ var rooms = []room{
 // for Informer.Version, by which programs of the peers wait until they read their own writes. It rose by 660 with pipeline and shelf.
 // It rose by 434 with pipeline, for kinds that are gone, and for those whose scope changes.
 // It rose by 362 with pipeline, for reconciles that were lost, or not named.
-const maxCore = 54143
+// It rose by 50 with pipeline, for applies that break the schema.
+const maxCore = 54193
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
