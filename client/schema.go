@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SchemaError is the error for an apply that does not fit the schema of its kind: a field that is not in
-// the schema, two elements of a list with one key, a value of another type. It is also the error if the
+// SchemaError is the error for an apply that does not fit the schema of its kind. It has a field that is not
+// in the schema, two elements of a list with one key, or a value of another type. It is also the error if the
 // managed fields of the object were written in another API version, whose fields this version does not
 // have. Nothing was changed, and a retry does not help. API servers answer this with code 500.
 type SchemaError struct{ RequestError }
