@@ -16,6 +16,9 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 && after == 0 {
 		after = time.Duration(s.Details.RetryAfterSeconds) * time.Second
 	}
+	if breaksSchema(s) {
+		return &SchemaError{RequestError{Call: call, status: s}}
+	}
 	return typedError(call, s, after, refuses(s, after))
 }
 
