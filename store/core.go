@@ -188,7 +188,9 @@ func (c *core) Put(e *Entry) {
 	stored := c.write(slot, e, !implied && len(w.pending) < maxNewest)
 	if !had {
 		w.keys.Insert(w.owner, slot, w.probe(c.keyOf(e.key)))
-		w.bare += bare(e.key)
+		if e.key.Namespace == "" {
+			w.bare++
+		}
 	}
 	inUse := c.index(slot, terms)
 	m := e.meta()
@@ -231,14 +233,6 @@ func (c *core) peek(slot uint32) *Entry {
 func (c *core) keyOf(key object.Key) []byte {
 	c.key = appendKey(c.key[:0], key)
 	return c.key
-}
-
-// bare returns 1 for a key without a namespace.
-func bare(key object.Key) int {
-	if key.Namespace == "" {
-		return 1
-	}
-	return 0
 }
 
 // Delete is Txn.Delete.
@@ -309,7 +303,9 @@ func (c *core) remove(slot uint32, key object.Key, last *Entry, passed *object.I
 		w.indexes[i].set(&w.state, w.owner, slot, nil)
 	}
 	w.keys.Delete(w.owner, w.probe(c.keyOf(key)))
-	w.bare -= bare(key)
+	if key.Namespace == "" {
+		w.bare--
+	}
 	c.supersede(slot)
 	w.records.Set(w.owner, slot, 0)
 	w.deleted[key] = slot
