@@ -23,7 +23,9 @@ func newDeleteAPI() *cobra.Command {
 	cmd, _ := newRemoval("api", "Remove a kind, or a version of a kind, and its controller", (*scaffold.Removal).CheckNames, scaffold.DeleteAPI)
 	cmd.Long = `Remove a version of a kind from the project: what "flyball create api" and
 "flyball create webhook" made for it, and what was generated from it. With the
-last version the kind goes, and its controller. The hub goes last.
+last version the kind goes, and its controller. The hub goes last, or after
+"flyball edit api --hub" has made another version the hub and each cluster has
+written its objects in that one.
 
 The rest of the project must build without it, or nothing is removed. Files that
 were edited since they were made are only removed with --yes. In a cluster

@@ -50,6 +50,39 @@ The groups of APIs have folders of their own in any case, so there is no
 	bindFeatures(cmd.Flags(), &f)
 	cmd.Flags().StringVar(&o.Dir, "dir", ".", "`DIR` of the project, or a folder in it")
 	cmd.MarkFlagsOneRequired(featureFlags(&f)...)
+	cmd.AddCommand(newEditAPI())
+	return cmd
+}
+
+func newEditAPI() *cobra.Command {
+	var n scaffold.NewHub
+	o := scaffold.Options{Generate: generateAll}
+	cmd := &cobra.Command{
+		Use:   "api --group GROUP --kind KIND --hub VERSION",
+		Short: "Make another version of a kind the one that is stored",
+		Long: `Make another version of a kind the hub: the version that is stored, and that all
+others are converted to. The conversion that was written between the old hub and
+the new one is turned round, and what it does stays. Conversions of further
+versions are made anew, with --yes also if they were edited.
+
+Objects that a cluster has stored stay stored in the old version until they are
+written again. What to do before that version can go is printed.`,
+		Example: `  flyball edit api --group shop --kind Order --hub v2
+  flyball delete api --group shop --version v1 --kind Order # once no cluster stores it`,
+		Args: checked(n.Check),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
+				return scaffold.MoveHub(ctx, o, n)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&n.Group, "group", "", "`GROUP` of the API without the domain (required)")
+	fs.StringVar(&n.Kind, "kind", "", "`KIND` of the objects (required)")
+	fs.StringVar(&n.Hub, "hub", "", "`VERSION` that is stored from then on (required)")
+	fs.BoolVarP(&n.Yes, "yes", "y", false, "make conversions anew that were edited, too")
+	fs.StringVar(&o.Dir, "dir", ".", "`DIR` of the project, or a folder in it")
+	required(cmd, "group", "kind", "hub")
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +36,9 @@ func gate(ctx context.Context, c *client.Live, objs []manifest.Object, allow boo
 		if err != nil || there.GetDeletionTimestamp() != nil {
 			continue
 		}
+		if err := stored(there, o); err != nil {
+			return err
+		}
 		for set, o := range map[*crddiff.Set]manifest.Object{&now: there, &next: o} {
 			text, err := o.MarshalJSON()
 			if err == nil {
@@ -56,4 +60,17 @@ func gate(ctx context.Context, c *client.Live, objs []manifest.Object, allow boo
 		return nil
 	}
 	return fmt.Errorf("%s of CRDs that the cluster has: nothing is applied; --allow-breaking applies them all the same", counted(breaking, "breaking change"))
+}
+
+// stored returns an error if a cluster may have objects in a version that a CRD does not have any more: the API server
+// would refuse the CRD.
+func stored(there, next manifest.Object) error {
+	old, _, _ := unstructured.NestedStringSlice(there.Object, "status", "storedVersions")
+	versions, _, _ := unstructured.NestedSlice(next.Object, "spec", "versions")
+	for _, name := range old {
+		if !slices.ContainsFunc(versions, func(v any) bool { m, _ := v.(map[string]any); return m["name"] == name }) {
+			return fmt.Errorf("%s: the cluster may have objects that are stored as %s, which is gone: write each object once, and take %s out of status.storedVersions; docs/projects.md has the commands", manifest.Name(next), name, name)
+		}
+	}
+	return nil
 }

@@ -132,7 +132,7 @@ func DeleteAPI(ctx context.Context, o Options, r Removal) (*Result, error) {
 	}
 	defer s.drop()
 	if len(a.Versions) > 1 && r.Version == a.Hub {
-		return nil, fmt.Errorf("--version %s: is the hub of %s, the version that is stored; delete the others first", r.Version, r.Kind)
+		return nil, fmt.Errorf("--version %s: is the hub of %s, the version that is stored: \"flyball edit api --group %s --kind %s --hub VERSION\" makes another one the hub", r.Version, r.Kind, r.Group, r.Kind)
 	}
 	v := a.find(r.Version)
 	sc := scene{Project: p, API: a, Version: v}

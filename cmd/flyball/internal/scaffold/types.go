@@ -232,18 +232,40 @@ func (t *typesSource) copyKind(kind, in, from, out, to, suffix string) (body, fu
 
 // withConversion returns the file with the marker for the conversion webhook at its kind.
 func (t *typesSource) withConversion(kind string) ([]byte, error) {
-	for _, d := range t.file.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE || len(g.Specs) != 1 || g.Specs[0].(*ast.TypeSpec).Name.Name != kind {
-			continue
-		}
-		if bytes.Contains(t.text, []byte(conversionMarker)) {
-			return t.text, nil
-		}
-		at := t.fset.Position(g.Pos()).Offset
-		return slices.Concat(t.text[:at], []byte("// "+conversionMarker+"\n"), t.text[at:]), nil
+	if bytes.Contains(t.text, []byte(conversionMarker)) {
+		return t.text, nil
 	}
-	return nil, fmt.Errorf("%s: there is no declaration of type %s alone, to which the marker %s would go", t.name, kind, conversionMarker)
+	return t.withMarkers(kind, conversionMarker)
+}
+
+// withMarkers returns the file with markers at a kind.
+func (t *typesSource) withMarkers(kind string, markers ...string) ([]byte, error) {
+	g, err := t.declaration(kind, markers[0])
+	if err != nil {
+		return nil, err
+	}
+	at := t.fset.Position(g.Pos()).Offset
+	return slices.Concat(t.text[:at], []byte("// "+strings.Join(markers, "\n// ")+"\n"), t.text[at:]), nil
+}
+
+// withoutMarkers returns the file without the markers of the hub at a kind.
+func (t *typesSource) withoutMarkers(kind string) ([]byte, error) {
+	g, err := t.declaration(kind, storageMarker)
+	if err != nil || g.Doc == nil {
+		return t.text, err
+	}
+	from, to := t.fset.Position(g.Doc.Pos()).Offset, t.fset.Position(g.Pos()).Offset
+	return slices.Concat(t.text[:from], hubMarkers.ReplaceAll(t.text[from:to], nil), t.text[to:]), nil
+}
+
+// declaration returns the declaration of a kind, to which a marker belongs.
+func (t *typesSource) declaration(kind, marker string) (*ast.GenDecl, error) {
+	for _, d := range t.file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE && len(g.Specs) == 1 && g.Specs[0].(*ast.TypeSpec).Name.Name == kind {
+			return g, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: there is no declaration of type %s alone, to which the marker %s would go", t.name, kind, marker)
 }
 
 // convert returns the file of the functions between a spoke and the hub. They copy, while both have
