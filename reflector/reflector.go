@@ -36,8 +36,8 @@ type discoverer interface {
 	// Define reads what Gone needs while the kind is there. It is called beside the other methods, and
 	// often. It returns at once if there is nothing to read.
 	Define(ctx context.Context)
-	// Shows tells the scope of the objects, at the first one of another scope and at each watch. It sends nothing,
-	// and must not block.
+	// Shows tells the scope of the objects, when it changes and at each watch. It sends nothing, and must not
+	// block.
 	Shows(namespaced bool)
 }
 
@@ -77,7 +77,8 @@ type Reflector struct {
 	core   *core
 	log    log
 	beside *run.Group
-	scope  scope // of the last object
+	shown  bool // an object has shown the scope
+	bare   bool // it has no namespace
 
 	mu        sync.Mutex
 	state     State
@@ -166,10 +167,16 @@ func (r *Reflector) step(now time.Time, in input) action {
 	out := r.core.Step(now, r.o.Rand(), in)
 	for i := range out.updates {
 		u := &out.updates[i]
-		r.sink.Apply(u)
 		if u.What == Put && u.Entry.Err() == nil {
-			r.showScope(u.Entry.Key())
+			if now := u.Entry.Key().Namespace == ""; !r.shown || now != r.bare {
+				again := r.shown
+				r.shown, r.bare = true, now
+				if again {
+					r.showScope()
+				}
+			}
 		}
+		r.sink.Apply(u) // it may recycle the entry
 		if u.What == Replace {
 			r.log.list(u)
 		}
@@ -193,28 +200,11 @@ func (r *Reflector) step(now time.Time, in input) action {
 	return out.next
 }
 
-// scope is whether objects have a namespace.
-type scope uint8
-
-const (
-	unknownScope scope = iota
-	namespaced
-	clusterWide
-)
-
-// showScope tells the source the scope of an object. The definition of a kind may be made anew with another one,
-// while the path of its lists stays.
-func (r *Reflector) showScope(key object.Key) {
-	now := namespaced
-	if key.Namespace == "" {
-		now = clusterWide
-	}
-	if now == r.scope {
-		return
-	}
-	r.scope = now
+// showScope tells the source that the scope of objects has changed. The definition of a kind may be made anew with
+// another one, while the path of its lists stays.
+func (r *Reflector) showScope() {
 	if d, ok := r.src.(discoverer); ok {
-		d.Shows(now == namespaced)
+		d.Shows(!r.bare)
 	}
 }
 
@@ -222,8 +212,8 @@ func (r *Reflector) showScope(key object.Key) {
 // discovery may have been late.
 func (r *Reflector) define() {
 	if d, ok := r.src.(discoverer); ok {
-		if r.scope != unknownScope {
-			d.Shows(r.scope == namespaced)
+		if r.shown {
+			d.Shows(!r.bare)
 		}
 		r.beside.Go("", func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeoutCause(ctx, askTime, ErrStalled)
