@@ -290,10 +290,10 @@ func (e *Entry) Decode(into object.Object) error {
 	if e.rejected != nil {
 		return e.rejected
 	}
-	m := e.meta()
-	if e.raw != nil {
-		return wire.Raw{Kind: e.kind, Encoding: m.encoding(), Bytes: e.raw}.Checked().Decode(into)
+	if e.raw != nil || e.Size() <= wire.SmallObject {
+		return e.Read(func(raw wire.Raw) error { return raw.Decode(into) })
 	}
+	m := e.meta()
 	b, err := e.unpack(nil, &m)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@
 //
 //	Go type ── once ──► table: one step for each field, and what memory the last object took
 //	                      │
-//	bytes ────────────────┴──► values; strings are cut from one buffer that belongs to the object,
+//	bytes ────────────────┴──► values; short strings are copied into small pieces,
 //	                           values of one type share pieces of memory
 //	      anything unusual ──► the stock decoder, from the beginning
 //
@@ -15,10 +15,10 @@
 // decoder: a repeated field, a number out of range, a syntax error. So results and errors are equal
 // by construction.
 //
-// A caller that owns the bytes hands them over ([ProtobufOwned], [JSONOwned]) and saves a copy.
-// JSON is mostly names: decoding from a reused buffer ([JSON]) is as fast and keeps less memory.
+// A caller that owns the bytes of a large object hands them over ([ProtobufOwned], [JSONOwned]), and long
+// strings are not copied. Small objects are better decoded from a reused buffer.
 //
 // A part of an object that is kept keeps a bounded amount of the rest alive. A string keeps at most
-// 16 KiB or eight times its own length. A value behind a pointer or in a list keeps at most 1 KiB
+// 192 bytes or eight times its own length. A value behind a pointer or in a list keeps at most 1 KiB
 // of other values of its type, and what these point to.
 package decode

@@ -18,9 +18,9 @@ import (
 func JSON(b []byte, into any) error { return decodeJSON(b, into, false) }
 
 // JSONOwned is [JSON] for bytes that have no other user. The value owns b from now on, also after
-// an error, and its strings are cut from b.
+// an error, if b is larger than [SmallDocument]: long strings are cut from b.
 //
-// A part of the value that is kept keeps at most 16 KiB of b alive, or eight times its own length.
+// A string that is kept keeps at most 192 bytes alive, or eight times its own length.
 func JSONOwned(b []byte, into any) error { return decodeJSON(b, into, true) }
 
 func decodeJSON(b []byte, into any, owned bool) error {
@@ -53,7 +53,7 @@ func (t *jsonTable) decode(b []byte, into unsafe.Pointer, owned bool) bool {
 		r = &reader{memory: memory{slabs: make([]slab, len(t.blocks))}, texts: t.blocks.block(stringType), words: t.blocks.block(wordType)}
 	}
 	r.src = b
-	r.strings = arena{remaining: len(b), cut: minCutLength(len(b), owned)}
+	r.strings.begin(len(b), owned)
 	at := r.value(t.root, jsonscan.Space(b, 0), into)
 	ok := at >= 0 && jsonscan.Space(b, at) == len(b)
 	if ok && r.unknown {
@@ -96,7 +96,8 @@ type reader struct {
 
 // end drops all references to the object.
 func (r *reader) end() {
-	r.src, r.strings, r.depth, r.unknown = nil, arena{}, 0, false
+	r.src, r.depth, r.unknown = nil, 0, false
+	r.strings.end()
 	clear(r.pairs)
 	clear(r.members)
 	clear(r.items)

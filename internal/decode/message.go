@@ -122,19 +122,12 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 		}
 		switch f.op {
 		case opString:
-			switch n := to - from; {
-			case n == 0:
-				*(*string)(p) = ""
-			case n >= d.cut:
-				*(*string)(p) = unsafe.String(&src[from], n)
-			default:
-				*(*string)(p) = d.text(from, to)
-			}
+			*(*string)(p) = d.strings.keep(src[from:to])
 		case opBytes:
 			*(*[]byte)(p) = d.bytes(from, to)
 		case opStringPointer:
 			s := (*string)(d.take(f.block, 1))
-			*s = d.text(from, to)
+			*s = d.strings.keep(src[from:to])
 			*(**string)(p) = s
 		case opMessage:
 			if f.shape != nil && *(*unsafe.Pointer)(p) == nil {

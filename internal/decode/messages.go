@@ -193,7 +193,7 @@ func quantity(d *proto, at, end int, into unsafe.Pointer) bool {
 		if to < 0 {
 			return false
 		}
-		q, err := parseQuantity(d.private(from, to), true, &d.missed)
+		q, err := parseQuantity(d.src[from:to], &d.missed)
 		if err != nil {
 			return false
 		}

@@ -35,9 +35,9 @@ type stockMessage interface{ Unmarshal([]byte) error }
 func Protobuf(b []byte, into any) error { return protobuf(b, into, false) }
 
 // ProtobufOwned is [Protobuf] for bytes that have no other user. The value owns b from now on, also
-// after an error, and its strings and bytes are cut from b.
+// after an error, if b is larger than [SmallDocument]: long strings and bytes are cut from b.
 //
-// A part of the value that is kept keeps at most 16 KiB of b alive, or eight times its own length.
+// A string that is kept keeps at most 192 bytes alive, or eight times its own length.
 func ProtobufOwned(b []byte, into any) error { return protobuf(b, into, true) }
 
 func protobuf(b []byte, into any, owned bool) error {
@@ -107,57 +107,31 @@ type proto struct {
 
 	unknown bool // a field was found that its type does not have
 
-	cut    int    // strings of this length or more are cut from src
-	window []byte // a private copy of src[base:]
-	base   int
+	strings arena
 
 	memory
 }
 
-// begin copies a small message at once, unless it is owned.
 func (d *proto) begin(b []byte, owned bool) {
-	if !owned && len(b) <= wholeBuffer {
-		b, owned = append([]byte(nil), b...), true
-	}
-	d.src, d.cut, d.depth, d.unknown = b, minCutLength(len(b), owned), 0, false
+	d.src, d.depth, d.unknown = b, 0, false
+	d.strings.begin(len(b), owned)
 }
 
 func (d *proto) end() {
-	d.src, d.window, d.base = nil, nil, 0
+	d.src = nil
+	d.strings.end()
 	d.memory.end()
 }
 
-const protoWindow = 4 << 10
-
-// private returns src[from:to] in memory of the object. If src is too large to be kept, windows of
-// it are copied, which costs less than single strings.
-func (d *proto) private(from, to int) []byte {
-	if to-from >= d.cut {
+func (d *proto) bytes(from, to int) []byte {
+	switch n := to - from; {
+	case n == 0:
+		return []byte{}
+	case n >= d.strings.cut:
 		return d.src[from:to:to]
 	}
-	if from < d.base || to > d.base+len(d.window) {
-		if to-from >= arenaLarge {
-			return append([]byte(nil), d.src[from:to]...)
-		}
-		d.base = from
-		d.window = append([]byte(nil), d.src[from:min(from+protoWindow, len(d.src))]...)
-	}
-	return d.window[from-d.base : to-d.base : to-d.base]
-}
-
-func (d *proto) text(from, to int) string {
-	if from == to {
-		return ""
-	}
-	b := d.private(from, to)
-	return unsafe.String(unsafe.SliceData(b), len(b))
-}
-
-func (d *proto) bytes(from, to int) []byte {
-	if from == to {
-		return []byte{}
-	}
-	return d.private(from, to)
+	own := d.strings.Keep(d.src[from:to]) // nobody else refers to it
+	return unsafe.Slice(unsafe.StringData(own), len(own))
 }
 
 // number reads a varint and returns the offset after it.

@@ -21,25 +21,22 @@ type parsed struct {
 // maxCachedText is the length of the longest cached text.
 const maxCachedText = 16
 
-// parseQuantity is resource.ParseQuantity with a cache. owned says that the quantity may keep the
-// text. missed counts cache misses, so that quantities that are all different do not make garbage.
-func parseQuantity(text []byte, owned bool, missed *int) (resource.Quantity, error) {
+// parseQuantity is resource.ParseQuantity with a cache. missed counts cache misses, so that quantities that are all
+// different do not make garbage.
+func parseQuantity(text []byte, missed *int) (resource.Quantity, error) {
 	s := unsafe.String(unsafe.SliceData(text), len(text))
 	if len(text) > maxCachedText {
-		if !owned {
-			s = strings.Clone(s)
-		}
-		return resource.ParseQuantity(s)
+		return resource.ParseQuantity(strings.Clone(s))
 	}
 	slot := &quantities[slotOf(text)]
 	p := slot.Load()
 	if p != nil && p.text == s {
 		return p.q, nil
 	}
-	if *missed++; owned && p != nil && *missed%8 != 0 {
-		return resource.ParseQuantity(s)
-	}
 	own := strings.Clone(s)
+	if *missed++; p != nil && *missed%8 != 0 {
+		return resource.ParseQuantity(own)
+	}
 	q, err := resource.ParseQuantity(own)
 	if err == nil && sharesNothing(&q) {
 		slot.Store(&parsed{own, q})

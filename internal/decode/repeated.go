@@ -63,7 +63,7 @@ func (d *proto) list(f *protoField, start, at, end int, p unsafe.Pointer) int {
 		from, to := d.span(at, end)
 		e := unsafe.Add(base, uintptr(i)*f.block.size)
 		if f.op == opStrings {
-			*(*string)(e) = d.text(from, to)
+			*(*string)(e) = d.strings.keep(d.src[from:to])
 		} else if !d.message(f.sub, from, to, e) {
 			return -1
 		}
@@ -114,10 +114,10 @@ func (d *proto) entries(f *protoField, start, at, end int, p unsafe.Pointer) int
 		if at = d.entry(at, end, &e); at < 0 {
 			return -1
 		}
-		name := d.text(e.key, e.keyEnd)
+		name := d.strings.keep(d.src[e.key:e.keyEnd])
 		switch f.op {
 		case opStringMap:
-			(*(*map[string]string)(p))[name] = d.text(e.value, e.valueEnd)
+			(*(*map[string]string)(p))[name] = d.strings.keep(d.src[e.value:e.valueEnd])
 		case opBytesMap:
 			(*(*map[string][]byte)(p))[name] = d.bytes(e.value, e.valueEnd)
 		case opQuantityMap:

@@ -28,9 +28,6 @@ func (r *reader) text(i int) (string, int) {
 	}
 	s := r.src[i+1 : end]
 	if plain {
-		if len(s) >= max(r.strings.cut, 1) {
-			return unsafe.String(unsafe.SliceData(s), len(s)), end + 1
-		}
 		return r.strings.keep(s), end + 1
 	}
 	b := jsonscan.AppendUnquote(make([]byte, 0, len(s)+2), r.src[i:end+1])
@@ -163,7 +160,7 @@ func (r *reader) quantity(i int, into unsafe.Pointer) int {
 		}
 		s = r.src[i:end]
 	}
-	q, err := parseQuantity(bytes.TrimSpace(s), false, &r.missed)
+	q, err := parseQuantity(bytes.TrimSpace(s), &r.missed)
 	if err != nil {
 		return -1
 	}

@@ -101,7 +101,7 @@ func (h *Heap) open(need int) int {
 	if quarter := h.used / 4; quarter > minChunk { // bounds the unused room
 		n = 1 << min(bits.Len64(uint64(quarter)), bits.Len(maxChunk)-1)
 	}
-	if need > n {
+	if need > n || need >= ownChunk {
 		n = pages(need)
 	}
 	if len(h.vacant) == 0 {

@@ -13,8 +13,8 @@ import (
 // fall.
 const (
 	maxEventPackages  = 19
-	maxEventFiles     = 84
-	maxEventFunctions = 357 // fifteen more pack records into two thirds of their size (ADR 30), two more lose no merged state (ADR 20)
+	maxEventFiles     = 85  // one more copies strings of headers: one that is kept does not keep the rest
+	maxEventFunctions = 358 // fifteen more pack records into two thirds of their size (ADR 30), two more lose no merged state (ADR 20), one more copies strings
 )
 
 // TestOneEventStaysShort counts the packages, files and functions of Flyball that run for one event:

@@ -39,11 +39,11 @@ type message interface {
 // content of into is undefined.
 func (r Raw) Decode(into object.Object) error { return r.decode(into, false) }
 
-// DecodeOwned is [Raw.Decode] for bytes that nobody else uses. The strings of into are parts of the bytes, which
-// saves a copy. Neither the bytes nor r may be used after the call, even after an error.
+// DecodeOwned is [Raw.Decode] for bytes that nobody else uses. Long strings of into are parts of the bytes, which saves
+// a copy. Neither the bytes nor r may be used after the call, even after an error, if there are more than SmallObject.
 //
-// A part of the object that the caller keeps, such as its name, keeps at most 16 KiB alive, or eight times its own
-// length. Metadata is always copied, so that it does not keep the rest of the object.
+// A string of the object that the caller keeps, such as its name, keeps at most 192 bytes alive, or eight times its own
+// length.
 func (r Raw) DecodeOwned(into object.Object) error { return r.decode(into, true) }
 
 func (r Raw) decode(into object.Object, owned bool) error {
@@ -75,6 +75,9 @@ func (r Raw) decode(into object.Object, owned bool) error {
 	}
 	return r.failed("", err)
 }
+
+// SmallObject is the size in bytes up to which an object keeps no part of the bytes that it is decoded from.
+const SmallObject = decode.SmallDocument
 
 // decoders are the functions that read the two encodings.
 type decoders struct {

@@ -182,7 +182,7 @@ func (s *jsonScanner) texts() (m map[string]string, hash uint64, err error) {
 		return m, 0, err
 	}
 	if err == nil {
-		cacheTexts(hash, m, s.r.I-start+textPiece)
+		cacheTexts(hash, m, s.r.I-start)
 	}
 	return m, hash, err
 }

@@ -1,12 +1,12 @@
 package wire
 
 import (
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/decode"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -51,12 +51,10 @@ func scanProtobuf(msg []byte, kind *Kind, digests bool) (h object.Header, d Dige
 	return s.h, d, s.field, s.err
 }
 
-// metaScanner reads one ObjectMeta. All strings of the header are parts of one copy of the
-// message: one allocation instead of one for each string.
+// metaScanner reads one ObjectMeta.
 type metaScanner struct {
 	h     object.Header
-	text  string // copy of the message up to the last field that the header needs, without the hole
-	hole  hole   // labels and annotations that come from textCache
+	texts decode.Strings
 	field string
 	err   error
 
@@ -64,47 +62,22 @@ type metaScanner struct {
 	labels, annotations fields
 }
 
-// hole is a part of a message that is not copied.
-type hole struct{ from, to int }
-
-// widen adds the part from start to end. If it does not touch the hole, the hole becomes empty.
-func (h *hole) widen(start, end int) {
-	if h.to == 0 {
-		h.from = start
-	} else if h.to != start {
-		h.from = end
-	}
-	h.to = end
-}
-
-// after returns the offset in the copy of the byte at i, which is outside of the hole.
-func (h hole) after(i int) int {
-	if i >= h.to {
-		i -= h.to - h.from
-	}
-	return i
-}
-
 func (s *metaScanner) scan(meta []byte) {
-	end, labels, annotations, owners := 0, 0, 0, 0
+	var labels, annotations, owners, labelBytes, annotationBytes int
 	c := cursor{b: meta}
 	for start := 0; c.next(); start = c.i {
 		switch c.num {
-		case metaName, metaNamespace, metaUID, metaResourceVersion:
 		case metaLabels:
 			labels++
+			labelBytes += c.i - start
 			s.labels.add(meta, start, c.i)
-			s.hole.widen(start, c.i)
 		case metaAnnotations:
 			annotations++
+			annotationBytes += c.i - start
 			s.annotations.add(meta, start, c.i)
-			s.hole.widen(start, c.i)
 		case metaOwners:
 			owners++
-		default:
-			continue
 		}
-		end = c.i
 	}
 	if s.digests {
 		s.labels.flush(meta)
@@ -113,14 +86,6 @@ func (s *metaScanner) scan(meta []byte) {
 	}
 	newLabels, newAnnotations := labels > 0 && s.h.Labels == nil, annotations > 0 && s.h.Annotations == nil
 	// The pass below finds the error, after the readable fields before it.
-	if newLabels || newAnnotations {
-		s.hole = hole{}
-	}
-	var text strings.Builder
-	text.Grow(end - (s.hole.to - s.hole.from))
-	text.Write(meta[:s.hole.from])
-	text.Write(meta[s.hole.to:end])
-	s.text = text.String()
 	if newLabels {
 		s.h.Labels = make(map[string]string, labels)
 	}
@@ -146,10 +111,10 @@ func (s *metaScanner) scan(meta []byte) {
 		return
 	}
 	if newLabels && s.digests {
-		cacheTexts(s.labels.hash, s.h.Labels, len(s.text))
+		cacheTexts(s.labels.hash, s.h.Labels, labelBytes)
 	}
 	if newAnnotations && s.digests {
-		cacheTexts(s.annotations.hash, s.h.Annotations, len(s.text))
+		cacheTexts(s.annotations.hash, s.h.Annotations, annotationBytes)
 	}
 }
 
@@ -157,13 +122,13 @@ func (s *metaScanner) scan(meta []byte) {
 func (s *metaScanner) one(c *cursor) {
 	switch c.num {
 	case metaName:
-		s.h.Name = s.str(c, 0, "metadata.name")
+		s.h.Name = s.str(c, "metadata.name")
 	case metaNamespace:
-		s.h.Namespace = s.str(c, 0, "metadata.namespace")
+		s.h.Namespace = s.str(c, "metadata.namespace")
 	case metaUID:
-		s.h.UID = types.UID(s.str(c, 0, "metadata.uid"))
+		s.h.UID = types.UID(s.str(c, "metadata.uid"))
 	case metaResourceVersion:
-		s.h.ResourceVersion = s.str(c, 0, "metadata.resourceVersion")
+		s.h.ResourceVersion = s.str(c, "metadata.resourceVersion")
 	case metaGeneration:
 		s.h.Generation = int64(c.uint())
 	case metaDeletionTimestamp:
@@ -177,19 +142,18 @@ func (s *metaScanner) one(c *cursor) {
 	}
 }
 
-// str returns the string of the field under c. The message of c starts at base of the text.
-func (s *metaScanner) str(c *cursor, base int, field string) string {
-	if c.bytes(); c.err != nil {
+// str returns the string of the field under c.
+func (s *metaScanner) str(c *cursor, field string) string {
+	b := c.bytes()
+	switch {
+	case c.err != nil:
 		s.fail(field, c.err)
-		return ""
-	}
-	from := s.hole.after(base + c.from)
-	t := s.text[from : from+c.to-c.from]
-	if !utf8.ValidString(t) {
+	case !utf8.Valid(b):
 		s.fail(field, errUTF8)
-		return ""
+	default:
+		return s.texts.Keep(b)
 	}
-	return t
+	return ""
 }
 
 func (s *metaScanner) fail(field string, err error) {
@@ -221,14 +185,14 @@ func (s *metaScanner) time(c *cursor) {
 
 // entry adds one map entry: key = 1, value = 2.
 func (s *metaScanner) entry(c *cursor, into map[string]string, field string) {
-	sub, base := cursor{b: c.bytes(), err: c.err}, c.from
+	sub := cursor{b: c.bytes(), err: c.err}
 	var key, value string
 	for sub.next() {
 		switch sub.num {
 		case 1:
-			key = s.str(&sub, base, field)
+			key = s.str(&sub, field)
 		case 2:
-			value = s.str(&sub, base, field)
+			value = s.str(&sub, field)
 		}
 	}
 	if sub.err != nil {
@@ -241,18 +205,18 @@ func (s *metaScanner) entry(c *cursor, into map[string]string, field string) {
 // owner adds one OwnerReference: kind = 1, name = 3, uid = 4, apiVersion = 5, controller = 6.
 func (s *metaScanner) owner(c *cursor) {
 	const field = "metadata.ownerReferences"
-	sub, base := cursor{b: c.bytes(), err: c.err}, c.from
+	sub := cursor{b: c.bytes(), err: c.err}
 	var o object.Owner
 	for sub.next() {
 		switch sub.num {
 		case 1:
-			o.Kind = s.str(&sub, base, field)
+			o.Kind = s.str(&sub, field)
 		case 3:
-			o.Name = s.str(&sub, base, field)
+			o.Name = s.str(&sub, field)
 		case 4:
-			o.UID = types.UID(s.str(&sub, base, field))
+			o.UID = types.UID(s.str(&sub, field))
 		case 5:
-			o.APIVersion = s.str(&sub, base, field)
+			o.APIVersion = s.str(&sub, field)
 		case 6:
 			o.Controller = sub.uint() != 0
 		}

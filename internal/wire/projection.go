@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/decode"
 	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
@@ -173,34 +174,18 @@ type viewReader struct {
 	// mayLeave is set if a member of the document need not be read to its end. hasLeft is set if a read
 	// stopped before the end.
 	mayLeave, hasLeft bool
-	lend              bool   // strings are parts of the bytes, and lists reuse their memory
-	text              []byte // memory for short strings; views share pieces of it
+	lend              bool // strings are parts of the bytes, and lists reuse their memory
+	texts             decode.Strings
 }
 
 var viewReaders = sync.Pool{New: func() any { return new(viewReader) }}
-
-const (
-	textPiece = 512
-	longText  = 128
-)
 
 // keep returns b as a string. It is a copy, unless the reader lends.
 func (d *viewReader) keep(b []byte) string {
 	if d.lend {
 		return unsafe.String(unsafe.SliceData(b), len(b))
 	}
-	if len(b) >= longText {
-		return string(b)
-	}
-	if len(b) == 0 {
-		return ""
-	}
-	if cap(d.text)-len(d.text) < len(b) {
-		d.text = make([]byte, 0, textPiece)
-	}
-	n := len(d.text)
-	d.text = append(d.text, b...)
-	return unsafe.String(&d.text[n], len(b))
+	return d.texts.Keep(b)
 }
 
 // fieldError names the field of an object that cannot be read.
