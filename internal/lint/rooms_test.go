@@ -36,7 +36,8 @@ var rooms = []room{
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.
-	{"test kits", 5200, 4600, []string{
+	// Package manifest says what keeps an object that is being deleted: 130 lines.
+	{"test kits", 5330, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest",
 	}},
