@@ -22,7 +22,8 @@ type spec struct {
 	F map[string]*spec `json:"f,omitempty"`
 	G any              `json:"g,omitempty"`
 	H metav1.Time      `json:"h,omitempty"`
-	I string           `json:"-,"` // its name is "-"
+	//lint:ignore SA5008 the name of the field is "-"
+	I string `json:"-,"`
 	inner
 	J [1]struct{ K int } `json:"j"`
 }

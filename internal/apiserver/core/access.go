@@ -11,7 +11,6 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,12 +62,17 @@ func (r Request) attributes() attributes {
 			a.verb = "watch"
 		}
 		if selector, err := fields.ParseSelector(params.Get("fieldSelector")); err == nil {
-			if name, ok := selector.RequiresExactMatch("metadata.name"); ok && len(path.IsValidPathSegmentName(name)) == 0 {
+			if name, ok := selector.RequiresExactMatch("metadata.name"); ok && isSegment(name) {
 				a.name = name
 			}
 		}
 	}
 	return a
+}
+
+// isSegment reports whether a name can be one segment of a path.
+func isSegment(name string) bool {
+	return name != "." && name != ".." && !strings.ContainsAny(name, "/%")
 }
 
 // verbs has the verbs of methods. Other methods have none, and only a role for all verbs allows them.
