@@ -117,6 +117,9 @@ func absence(f RequestError) error {
 // namesObject reports whether the details of a Status name the object of a call. Servers name its resource, with or
 // without the subresource; some name its kind.
 func namesObject(d *metav1.StatusDetails, call Call) bool {
+	if d.Name != "" && d.Name == call.Key.Name && call.Resource.Resource == "" { // of a reader that knows no resources
+		return true
+	}
 	if d.Name == "" || d.Name != call.Key.Name || d.Group != "" && d.Group != call.Resource.Group {
 		return false
 	}

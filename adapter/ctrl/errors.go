@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -30,6 +31,9 @@ type withStatus interface {
 func translate(err error) error {
 	if _, done := errors.AsType[*apierrors.StatusError](err); done || err == nil {
 		return err
+	}
+	if e, ok := errors.AsType[*client.MissingError](err); ok { // programs of controller-runtime ask for NotFound
+		return &statusError{apierrors.NewNotFound(e.Object, e.Name), err}
 	}
 	if s, ok := errors.AsType[withStatus](err); ok {
 		return &statusError{&apierrors.StatusError{ErrStatus: s.Status()}, err}

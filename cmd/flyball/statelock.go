@@ -17,7 +17,7 @@ func (f stateFile) hold() (release func(), err error) {
 	}
 	release, err = lockBeside(string(f))
 	if errors.Is(err, errHeld) {
-		err = errors.New("another server keeps its state there, and one of the two would be lost: end that server, or name another file")
+		err = fmt.Errorf("another server keeps its state there, and one of the two would be lost: end that server, or name another file: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--state %s: %w", f, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/format"
 	"io/fs"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -95,6 +96,12 @@ func (s scene) RuleGroup() string {
 		return group
 	}
 	return `""`
+}
+
+// Custom reports whether the kind has a CustomResourceDefinition: its group is none of Kubernetes.
+func (s scene) Custom() bool {
+	group := s.GroupOf(s.API)
+	return !slices.ContainsFunc(builtinKinds(), func(k builtinKind) bool { return k.Group == group })
 }
 
 // Import is the name of the package of a kind that others define, and Path its import path.
