@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// A program that keeps one short string of each object keeps little else, whichever way it reads them.
+// A program that keeps one short string of each object keeps little else. This holds for every read.
 func TestKeptStringsKeepLittle(t *testing.T) {
 	const n = 400
 	c := newCluster()

@@ -69,7 +69,8 @@ func WhileDeleted() Option { return func(o *options) { o.whileDeleted = true } }
 func Recreate() Option { return func(o *options) { o.recreate = true } }
 
 // FieldOwner sets the field manager of the applies, which has at most 128 bytes. The default is the kind and group of
-// the owner, as in "guestbook.webapp.example.com"; if that is too long, its end is a hash. Two controllers that set different fields of one child need
+// the owner, as in "guestbook.webapp.example.com"; if that is too long, its end is a hash. Two controllers that set
+// different fields of one child need
 // different names. After a change of the name, the old name keeps the fields that it has applied.
 func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = name } }
 

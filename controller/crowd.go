@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-// crowd has the keys of a source of which many events wait. It makes up for the events that are merged.
+// crowd has the keys of a source that have many waiting events. It makes up for the events that are merged.
 //
 // States between merged events are lost to predicates and to the handler. Requests that depended on such a state
 // cannot be found any more. But that matters only to a reconcile that has read the state. So the crowd observes

@@ -106,7 +106,7 @@ func same(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-// The other settings of controller-runtime's cache, each of which another test knows.
+// These are the other settings of controller-runtime's cache. Each has a test of its own.
 func TestNoSettingIsNew(t *testing.T) {
 	for _, of := range []struct {
 		what  any

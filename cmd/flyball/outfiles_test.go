@@ -69,7 +69,7 @@ func snapshot(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// No command replaces or removes a file that it did not make, whichever flag names it.
+// No command replaces or removes a file that it did not make. This holds for every flag that names a file.
 func TestFilesOfOthersStay(t *testing.T) {
 	t.Setenv(plane.BinaryEnv, filepath.Join(t.TempDir(), "none"))
 	t.Setenv(plane.RulesEnv, filepath.Join(t.TempDir(), "none"))

@@ -60,7 +60,7 @@ var ruledNames = []ruledName{
 	{rule: `self.metadata.name == oldSelf.metadata.name && self.metadata.name != 'abc-xyz'`},
 }
 
-// drawnField is a field of a spec: its schema, and values of which some are valid.
+// drawnField is a field of a spec: its schema, and values for it. Some values are valid, others are not.
 type drawnField struct{ schema, valid, others string }
 
 // drawnFields are fields by name. Values are separated by bars.

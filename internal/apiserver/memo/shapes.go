@@ -21,7 +21,7 @@ type shaped struct {
 	sum    [sha256.Size]byte
 }
 
-// maxReads is the most definitions of which it is known what they read. All are forgotten then.
+// maxReads bounds the definitions whose reads are remembered. A full memory is emptied.
 const maxReads = 1000
 
 // maxShapes is the most bytes of texts whose shapes are known. All are forgotten then.

@@ -18,7 +18,8 @@ import (
 )
 
 // events has what clients have chosen for the Events of a server: names, times and reporting instances, which they make
-// of their own clock and host, and the uids that come of them. In questions other texts stand for them, equal in each run. Rules only copy them.
+// of their own clock and host, and the uids that come of them. In questions other texts stand for them, equal in each
+// run. Rules only copy them.
 type events struct {
 	mu     sync.Mutex
 	chosen []string       // pairs: what was chosen, and what stands for it

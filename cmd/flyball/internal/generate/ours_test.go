@@ -33,7 +33,7 @@ type KIND struct {
 // generatedFiles are the files that follow from boat.
 var generatedFiles = []string{"config/crd/bases/boat.example.com_boats.yaml", "config/rbac/role.yaml", "config/webhook/manifests.yaml", "api/v1/zz_generated.deepcopy.go"}
 
-// A file that somebody else wrote is neither replaced nor removed, whichever it is and whatever the types ask for.
+// A file that somebody else wrote is neither replaced nor removed.
 func TestFilesOfOthersStay(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t)
