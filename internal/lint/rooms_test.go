@@ -26,7 +26,8 @@ var rooms = []room{
 	// they fail (200), and retries that give back what they do not need (50).
 	// It rose by 220 for calls that end whatever hangs below them, and bodies that trickle.
 	// It rose by 140 for group versions that are listed when somebody asks, each for itself.
-	{"pipeline", 27680, 19000, []string{
+	// It rose by 180 for a kubeconfig that changes, which is told.
+	{"pipeline", 27860, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -73,7 +74,8 @@ var rooms = []room{
 // It rose by 362 with pipeline, for reconciles that were lost, or not named.
 // It rose by 300 with pipeline and shelf, for what hangs, and for roles that are aggregated.
 // It rose by 140 with pipeline, for group versions that are listed when somebody asks.
-const maxCore = 54580
+// It rose by 180 with pipeline, for a kubeconfig that changes.
+const maxCore = 54760
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
