@@ -49,6 +49,7 @@ func (m *Manager) Cluster(name string, o Options) (*Manager, error) {
 	if c.o, err = c.o.connected(); err != nil {
 		return nil, err
 	}
+	c.files = newKubeconfig(o.Config, c.o)
 	c.logger, c.metrics = c.o.Logger, metrics.New(metrics.Options{Cluster: name, WithoutRuntime: true, Logger: c.o.Logger})
 	if err := c.connect(); err != nil {
 		return nil, err
@@ -60,6 +61,11 @@ func (m *Manager) Cluster(name string, o Options) (*Manager, error) {
 	}
 	if _, err := c.life.add(Sync, "cache of "+name, c.cache.Run); err != nil {
 		return nil, errors.Join(err, recorder.Close())
+	}
+	if c.files != nil {
+		if _, err := c.life.add(Serve, "kubeconfig of "+name, c.files.run); err != nil {
+			return nil, err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

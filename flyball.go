@@ -51,6 +51,7 @@ type Manager struct {
 	*program
 	cluster  string // the name of a further cluster; empty: that of the program
 	o        Options
+	files    *kubeconfig // nil: Options.Config was given
 	logger   *slog.Logger
 	bare     *client.Live // for the manager itself: no fence, no rate limit
 	paced    *client.Live // rate limited by Options.Client
@@ -87,11 +88,12 @@ var (
 // New makes a manager. It reads the configuration and sends nothing to the server: Run checks the server
 // first. Errors are an *[option.Error], or those of client.Config, client.New, cache.New and event.New.
 func New(o Options) (*Manager, error) {
+	given := o.Config
 	o, err := o.resolved()
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}), program: &program{
+	m := &Manager{o: o, files: newKubeconfig(given, o), logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}), program: &program{
 		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), pageMux: newPathMux(),
 		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{},
 	}}
@@ -121,6 +123,11 @@ func New(o Options) (*Manager, error) {
 	}
 	if _, err := m.life.add(Sync, "cache", m.cache.Run); err != nil {
 		return nil, err
+	}
+	if m.files != nil {
+		if _, err := m.life.add(Serve, "kubeconfig", m.files.run); err != nil {
+			return nil, err
+		}
 	}
 	m.life.settled, m.life.drained = m.settled, m.drained
 	return m, nil

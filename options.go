@@ -33,7 +33,9 @@ type Options struct {
 	// Config of the cluster, with credentials. Nil: the one that Kubeconfig and Context name.
 	Config *rest.Config
 	// Kubeconfig and Context locate the configuration. Empty: the first of $KUBECONFIG, ~/.kube/config and
-	// the service account of the Pod, and its current context.
+	// the service account of the Pod, and its current context. They are read once. When their content changes, the
+	// log says so, and /readyz where a check fails: restart the program to use it. Files that a kubeconfig names are
+	// read again.
 	Kubeconfig, Context string
 	// Scheme has the Go types. It must not change after New. Nil: a new one with the stable versions of the
 	// built-in kinds; see package scheme.
@@ -127,7 +129,7 @@ func (o Options) resolved() (Options, error) {
 // connected fills in the defaults of what belongs to one cluster.
 func (o Options) connected() (Options, error) {
 	if o.Config == nil {
-		cfg, err := client.Config(client.ConfigOptions{Kubeconfig: o.Kubeconfig, Context: o.Context})
+		cfg, err := o.located()
 		if err != nil {
 			return o, err
 		}
@@ -142,6 +144,11 @@ func (o Options) connected() (Options, error) {
 	o.Client.Logger = o.loggerOr(o.Client.Logger)
 	o.Cache.Logger = o.loggerOr(o.Cache.Logger)
 	return o, nil
+}
+
+// located reads the configuration that Kubeconfig and Context name.
+func (o Options) located() (*rest.Config, error) {
+	return client.Config(client.ConfigOptions{Kubeconfig: o.Kubeconfig, Context: o.Context})
 }
 
 // loggerOr is l, guarded against a handler that blocks; nil: the logger of the options.

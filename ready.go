@@ -92,7 +92,7 @@ func (m *Manager) newProbes() (err error) {
 func (m *Manager) changed() { m.probes.ready.Forget() }
 
 // checkLease passes on the leader, and on a standby that can read the lease.
-func (m *Manager) checkLease(context.Context) error { return m.elector.State().Err }
+func (m *Manager) checkLease(context.Context) error { return m.files.explain(m.elector.State().Err) }
 
 // Health has the checks of /healthz and /livez: a failure means that the process must be restarted. It is
 // empty at first, and passes if the process answers. Add checks for failures that do not end by waiting.
@@ -117,6 +117,8 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 // fail, kinds of a further cluster, and controllers that wait for one. Failing reconciles do not affect
 // readiness.
 //
+// A check of a lease or a cache that fails says also that the kubeconfig has changed since it was read.
+//
 // The checks of caches and controllers come and go with them. A check that the program adds replaces one of
 // the same name. Excluding "caches" or "controllers" leaves out all checks of that sort. Over HTTP an answer is repeated
 // for a second, or until a phase or a controller starts or ends.
@@ -125,7 +127,7 @@ func (m *Manager) Ready() *probe.Set { return m.probes.ready }
 func (m *Manager) checkCaches(context.Context) map[string]error {
 	all, now := map[string]error{}, time.Now()
 	for name, w := range m.watches() {
-		err := checkWatch(w.Watch)
+		err := w.files.explain(checkWatch(w.Watch))
 		switch {
 		case err == nil:
 		case w.cluster != "" && m.servesWebhooks():
@@ -142,6 +144,7 @@ func (m *Manager) checkCaches(context.Context) map[string]error {
 type clusterWatch struct {
 	cache.Watch
 	cluster string
+	files   *kubeconfig
 }
 
 // watches are those of all clusters, by distinct names.
@@ -149,7 +152,7 @@ func (m *Manager) watches() map[string]clusterWatch {
 	all := map[string]clusterWatch{}
 	for _, c := range m.allClusters() {
 		for name, w := range watchNames(c.cache.Watches()) {
-			all[strings.TrimPrefix(c.cluster+":"+name, ":")] = clusterWatch{w, c.cluster}
+			all[strings.TrimPrefix(c.cluster+":"+name, ":")] = clusterWatch{w, c.cluster, c.files}
 		}
 	}
 	return all

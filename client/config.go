@@ -62,6 +62,9 @@ func noConfig(tried ...string) error {
 
 // Config reads the configuration and the credentials of a cluster. It reads files and sends nothing;
 // [Live.Check] asks the server. The error is a [ConfigError].
+//
+// A client uses the content that was read: it does not follow a kubeconfig that changes, since the new address may be
+// that of another cluster. It reads again the files that a configuration names: of tokens, certificates and the CA.
 func Config(o ConfigOptions) (*rest.Config, error) {
 	if o.Kubeconfig != "" {
 		return fromFiles(o.Kubeconfig, []string{o.Kubeconfig}, o.Context)

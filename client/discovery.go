@@ -21,7 +21,7 @@ import (
 // discoverer reads the groups, versions and resources of a server:
 //
 //	/api, /apis ──► aggregated: groups, versions and resources in two documents, at the same time
-//	           └──► plain: groups and versions ──► /api/v1, /apis/<group>/<version> … 16 at a time
+//	           └──► plain: groups and versions ──► /api/v1, /apis/<group>/<version>, those that are asked for
 //
 // Each of the two paths may answer in either form: some servers aggregate only one. Requests use the
 // client's transport and retries, but not its hook and its rate limit.
@@ -31,11 +31,13 @@ type discoverer struct {
 }
 
 const (
-	// discoveryTimeout bounds each of the two steps, and a call of a mapper without a ctx.
+	// discoveryTimeout bounds the reading of /api and /apis, and a call of a mapper without a ctx.
 	discoveryTimeout = 32 * time.Second
+	// listTimeout bounds the reading of the resources of one group version in plain discovery.
+	listTimeout = 10 * time.Second
 	// maxDiscovery is the maximum size of a document: some 50,000 resources.
 	maxDiscovery = 64 << 20
-	// listsAtOnce is the maximum number of concurrent requests for plain lists of resources.
+	// listsAtOnce is the maximum number of concurrent lists of resources of one question to a mapper.
 	listsAtOnce = 16
 )
 
@@ -48,42 +50,19 @@ func newDiscoverer(l *link) *discoverer {
 	}}
 }
 
+// slowError is the cause of the end of a step of discovery that took too long.
+type slowError struct{ after time.Duration }
+
+func (e *slowError) Error() string { return fmt.Sprintf("discovery took more than %v", e.after) }
+
 var (
-	errSlowDiscovery = fmt.Errorf("discovery took more than %v", discoveryTimeout)
+	errSlowDiscovery = &slowError{discoveryTimeout}
+	errSlowList      = &slowError{listTimeout}
 	errHugeDiscovery = errors.New("the document is too large for what a server serves")
 )
 
-// all reads everything. The error is that of /api or /apis, typed. A group version whose resources
-// cannot be read has an error of its own. If one was listed and then not found, it may have been removed
-// between the two requests: all reads everything once more.
-func (d *discoverer) all(ctx context.Context) (*discovery.Served, error) {
-	s, err := d.once(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, g := range s.Groups {
-		for _, v := range g.Versions {
-			if _, gone := errors.AsType[*NotServedError](v.Err); gone {
-				return d.once(ctx)
-			}
-		}
-	}
-	return s, nil
-}
-
-func (d *discoverer) once(ctx context.Context) (*discovery.Served, error) {
-	core, others, err := d.groups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := &discovery.Served{Groups: append(core, others...)}
-	if err := d.lists(ctx, s); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // groups reads /api and /apis, both at the same time: a program that starts waits for one of them, not for two.
+// The error is that of one of them, typed.
 func (d *discoverer) groups(ctx context.Context) (core, others []discovery.Group, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
 	defer cancel()
@@ -105,39 +84,10 @@ func (d *discoverer) groups(ctx context.Context) (core, others []discovery.Group
 	return core, others, err
 }
 
-// lists reads the resources of the group versions that lack them. The error is the end of ctx.
-func (d *discoverer) lists(ctx context.Context, s *discovery.Served) error {
-	bound, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errSlowDiscovery)
-	defer cancel()
-	g, _ := run.New(bound)
-	slots := make(chan struct{}, listsAtOnce)
-	for i := range s.Groups {
-		group := &s.Groups[i]
-		for j := range group.Versions {
-			v := &group.Versions[j]
-			if v.Err != discovery.ErrUnlisted {
-				continue
-			}
-			slots <- struct{}{}
-			g.Go("", func(ctx context.Context) error {
-				defer func() { <-slots }()
-				v.Resources, v.Err = d.list(ctx, schema.GroupVersion{Group: group.Name, Version: v.Name})
-				return nil
-			})
-		}
-	}
-	err := g.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return ended(ctx, Call{Verb: verbDiscover})
-	case err == errSlowDiscovery: // the group versions have it
-		return nil
-	}
-	return err
-}
-
 // list reads the resources of one group version.
 func (d *discoverer) list(ctx context.Context, gv schema.GroupVersion) ([]discovery.Resource, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, listTimeout, errSlowList)
+	defer cancel()
 	path := []string{"apis", gv.Group, gv.Version}
 	if gv.Group == "" {
 		path = []string{"api", gv.Version}
@@ -169,8 +119,8 @@ func read[T any](ctx context.Context, d *discoverer, call Call, accept string, p
 			err = badAnswer(call, header, nil, err)
 		}
 	}
-	if context.Cause(ctx) == errSlowDiscovery {
-		err = &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, errSlowDiscovery)}
+	if slow, ok := context.Cause(ctx).(*slowError); ok {
+		err = &TimeoutError{RequestError: local(call, metav1.StatusReasonTimeout, http.StatusGatewayTimeout, slow)}
 	}
 	return none, err
 }

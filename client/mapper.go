@@ -3,11 +3,11 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/backoff"
@@ -18,73 +18,45 @@ import (
 // that it does not know or whose resource answered 404. Callers that wait share one discovery. The rate
 // is ten discoveries at once, then one a second.
 //
+// Of a server without aggregated discovery it lists the resources of those group versions that a question is
+// about, when it is asked: one hanging group holds up the questions about itself only, for [listTimeout].
+//
 // If an aggregated API server does not answer, its groups keep the resources that they last had. Other
 // groups are not affected.
 //
 // The methods of [meta.RESTMapper] have no ctx; they wait for at most 32 s. All methods are safe for
 // concurrent use.
 type mapper struct {
-	discover func(context.Context) (*discovery.Served, error)
+	*discoverer
 
 	lock chan struct{} // held by the discovery that runs
 
-	mu      sync.Mutex
-	known   *discovered // nil before the first discovery
-	begun   uint64      // the number of the last discovery that began
-	ended   uint64      // the number of the last discovery that ended, and its error
-	err     error
-	refresh backoff.Bucket
-	suspect map[schema.GroupVersionResource]bool // resources that answered 404 since the last discovery
+	mu    sync.Mutex
+	known *discovered // nil before the first discovery
+	begun uint64      // the number of the last discovery that began
+	ended uint64      // the number of the last discovery that ended, and its error
+	err   error
+
+	failures uint64 // lists that failed
+	refresh  backoff.Bucket
+	suspect  map[schema.GroupVersionResource]bool // resources that answered 404 since they were listed
 }
 
 var _ meta.RESTMapper = (*mapper)(nil)
 
-// discovered is the result of one discovery, with caches of answers. The lock of the mapper guards it.
-type discovered struct {
-	*discovery.Served
-	mappings map[schema.GroupVersionKind]*meta.RESTMapping // answers so far
-	full     meta.RESTMapper                               // nil until it is needed
-}
-
-// only maps a kind in its version. Without a version it takes the one that the server prefers.
-func (d *discovered) only(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	if m := d.mappings[gvk]; m != nil {
-		return m, nil
-	}
-	var m *meta.RESTMapping
-	if gvk.Version == "" || gvk.Version == runtime.APIVersionInternal {
-		var err error
-		if m, err = d.all().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
-			return nil, err
-		}
-	} else if m = d.Mapping(gvk); m == nil {
-		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
-	}
-	d.mappings[gvk] = m
-	return m, nil
-}
-
-// all returns the mapper for the questions that only cannot answer. It is made at the first of them.
-func (d *discovered) all() meta.RESTMapper {
-	if d.full == nil {
-		d.full = d.Mapper()
-	}
-	return d.full
-}
-
 func newMapper(l *link) *mapper {
 	return &mapper{
-		lock:     make(chan struct{}, 1),
-		refresh:  backoff.Bucket{Rate: 1, Burst: 10},
-		suspect:  map[schema.GroupVersionResource]bool{},
-		discover: newDiscoverer(l).all,
+		discoverer: newDiscoverer(l),
+		lock:       make(chan struct{}, 1),
+		refresh:    backoff.Bucket{Rate: 1, Burst: 10},
+		suspect:    map[schema.GroupVersionResource]bool{},
 	}
 }
 
 // Mapping is that of [Live.Mapping].
 func (m *mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	var found *meta.RESTMapping
-	err := m.ask(ctx, func(d *discovered) error {
+	err := m.ask(ctx, about(gvk), func(d *discovered) error {
 		var err error
 		found, err = d.only(gvk)
 		if err == nil && m.suspect[found.Resource] {
@@ -101,7 +73,7 @@ func (m *mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known != nil {
-		if v := m.known.Version(gvk.GroupVersion()); v != nil && v.Err != nil {
+		if v := m.known.Version(gvk.GroupVersion()); v != nil && v.Err != nil && v.Err != discovery.ErrUnlisted {
 			err = errors.Join(err, v.Err)
 		}
 	}
@@ -135,40 +107,70 @@ func (m *mapper) Reset() {
 	m.known = nil
 }
 
-// ask calls look with the last discovery. If that lacks the answer, ask runs a discovery and calls look
-// once more.
-func (m *mapper) ask(ctx context.Context, look func(*discovered) error) error {
+// ask calls look with the last discovery. If that lacks the answer, ask lists the wanted group versions that were
+// not listed since, then runs a discovery, and calls look after each. A list that has just failed is not repeated.
+func (m *mapper) ask(ctx context.Context, want scope, look func(*discovered) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for refreshed := false; ; refreshed = true {
-		if m.known != nil {
-			err := look(m.known)
-			unknown := err == errSuspect || meta.IsNoMatchError(err)
-			if !unknown || refreshed {
-				return err
-			}
-			if len(m.lock) == 0 && !m.refresh.TryTake(time.Now()) {
-				if err == errSuspect {
-					clear(m.suspect) // too soon for another discovery: use the last one
-					return look(m.known)
-				}
+	unseen := func(gv schema.GroupVersion) bool { return want(gv) && m.known.Version(gv).Resources == nil }
+	try := func(list scope) (known bool, err error) {
+		if err := m.ensure(ctx, list); err != nil {
+			return true, err
+		}
+		err = look(m.known)
+		return err != errSuspect && !meta.IsNoMatchError(err), err
+	}
+	failures := m.failures
+	known, err := try(unseen)
+	if !known && len(m.known.Unlisted(want)) > 0 {
+		known, err = try(want)
+	}
+	if known || m.known.failedSince(failures, want) {
+		return err
+	}
+	if len(m.lock) == 0 && !m.refresh.TryTake(time.Now()) {
+		if err == errSuspect {
+			clear(m.suspect) // too soon for another discovery: use the last one
+			err = look(m.known)
+		}
+		return err
+	}
+	if err := m.update(ctx, m.ended); err != nil {
+		return err
+	}
+	_, err = try(want)
+	return err
+}
+
+// ensure has a discovery run if there was none, and lists the wanted group versions that nobody has listed since.
+// Without an error m.known is set. The caller holds the lock of m; ensure releases it while it waits.
+func (m *mapper) ensure(ctx context.Context, want scope) error {
+	for {
+		for m.known == nil {
+			if err := m.update(ctx, m.ended); err != nil {
 				return err
 			}
 		}
-		after := m.ended
-		m.mu.Unlock()
-		err := m.update(ctx, after)
-		m.mu.Lock()
-		if err != nil {
+		if err := m.fill(ctx, m.known, m.known.Unlisted(want)); err != nil || m.known != nil {
 			return err
 		}
 	}
 }
 
+// trust drops the suspicion of resources that were listed since.
+func (m *mapper) trust() {
+	maps.DeleteFunc(m.suspect, func(gvr schema.GroupVersionResource, _ bool) bool {
+		v := m.known.Version(gvr.GroupVersion())
+		return v == nil || v.Err != discovery.ErrUnlisted
+	})
+}
+
 // update returns when a discovery with a higher number than after has ended, with its error. That is one
 // that another call runs, or its own. A discovery that ends with the ctx of its call says nothing about the
-// server, and does not count.
+// server, and does not count. The caller holds the lock of m; update releases it while it waits.
 func (m *mapper) update(ctx context.Context, after uint64) error {
+	m.mu.Unlock()
+	defer m.mu.Lock()
 	select {
 	case m.lock <- struct{}{}:
 	case <-ctx.Done():
@@ -176,16 +178,15 @@ func (m *mapper) update(ctx context.Context, after uint64) error {
 	}
 	defer func() { <-m.lock }()
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.ended > after {
-		defer m.mu.Unlock()
 		return m.err
 	}
 	m.begun++
 	number := m.begun
 	m.mu.Unlock()
-	now, err := m.discover(ctx)
+	core, others, err := m.groups(ctx)
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
@@ -193,20 +194,21 @@ func (m *mapper) update(ctx context.Context, after uint64) error {
 	if err != nil {
 		return err
 	}
+	now := &discovery.Served{Groups: append(core, others...)}
 	if m.known != nil {
 		now.Keep(m.known.Served)
 	}
-	m.known = &discovered{Served: now, mappings: map[schema.GroupVersionKind]*meta.RESTMapping{}}
-	clear(m.suspect)
+	m.known = newDiscovered(now)
+	m.trust()
 	return nil
 }
 
 // query is ask for the methods without a ctx.
-func query[R any](m *mapper, f func(*discovered) (R, error)) (R, error) {
+func query[R any](m *mapper, want scope, f func(*discovered) (R, error)) (R, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
 	var r R
-	err := m.ask(ctx, func(d *discovered) error {
+	err := m.ask(ctx, want, func(d *discovered) error {
 		var err error
 		r, err = f(d)
 		return err
@@ -216,27 +218,31 @@ func query[R any](m *mapper, f func(*discovered) (R, error)) (R, error) {
 
 // KindFor implements [meta.RESTMapper].
 func (m *mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return query(m, func(d *discovered) (schema.GroupVersionKind, error) { return d.all().KindFor(resource) })
+	return query(m, everything, func(d *discovered) (schema.GroupVersionKind, error) { return d.all().KindFor(resource) })
 }
 
 // KindsFor implements [meta.RESTMapper].
 func (m *mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return query(m, func(d *discovered) ([]schema.GroupVersionKind, error) { return d.all().KindsFor(resource) })
+	return query(m, everything, func(d *discovered) ([]schema.GroupVersionKind, error) { return d.all().KindsFor(resource) })
 }
 
 // ResourceFor implements [meta.RESTMapper].
 func (m *mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return query(m, func(d *discovered) (schema.GroupVersionResource, error) { return d.all().ResourceFor(input) })
+	return query(m, everything, func(d *discovered) (schema.GroupVersionResource, error) { return d.all().ResourceFor(input) })
 }
 
 // ResourcesFor implements [meta.RESTMapper].
 func (m *mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return query(m, func(d *discovered) ([]schema.GroupVersionResource, error) { return d.all().ResourcesFor(input) })
+	return query(m, everything, func(d *discovered) ([]schema.GroupVersionResource, error) { return d.all().ResourcesFor(input) })
 }
 
 // RESTMapping implements [meta.RESTMapper].
 func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return query(m, func(d *discovered) (*meta.RESTMapping, error) {
+	want := inGroup(gk.Group)
+	if len(versions) == 1 {
+		want = about(gk.WithVersion(versions[0]))
+	}
+	return query(m, want, func(d *discovered) (*meta.RESTMapping, error) {
 		if len(versions) != 1 {
 			return d.all().RESTMapping(gk, versions...)
 		}
@@ -251,12 +257,12 @@ func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 
 // RESTMappings implements [meta.RESTMapper].
 func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return query(m, func(d *discovered) ([]*meta.RESTMapping, error) { return d.all().RESTMappings(gk, versions...) })
+	return query(m, inGroup(gk.Group), func(d *discovered) ([]*meta.RESTMapping, error) { return d.all().RESTMappings(gk, versions...) })
 }
 
 // ResourceSingularizer implements [meta.RESTMapper].
 func (m *mapper) ResourceSingularizer(resource string) (string, error) {
-	return query(m, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(resource) })
+	return query(m, everything, func(d *discovered) (string, error) { return d.all().ResourceSingularizer(resource) })
 }
 
 // noResource is the cause of a [NotServedError] whose resource answered 404.

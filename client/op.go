@@ -49,7 +49,8 @@ type Op struct {
 	// Validation of unknown and duplicate fields. Empty: Strict for an apply, else the server's
 	// default.
 	Validation FieldValidation
-	// DropUnknown lets an update remove fields that the object's Go type does not have.
+	// DropUnknown lets an update remove fields that the object's Go type does not have, and a [Diff] those of
+	// elements of the lists that it changes.
 	DropUnknown bool
 	// Delete has the preconditions, the propagation and the grace period of a delete. Its other
 	// fields are not used.
@@ -85,8 +86,8 @@ func (op *Op) validate() error {
 		return bad("Force", "is for an apply only")
 	case op.IfAbsent && (op.Verb != verbApply || op.Subresource != ""):
 		return bad("IfAbsent", "is for an apply of an object only")
-	case op.DropUnknown && op.Verb != verbUpdate:
-		return bad("DropUnknown", "is for an update only")
+	case op.DropUnknown && op.Verb != verbUpdate && op.Verb != verbPatch:
+		return bad("DropUnknown", "is for an update or a patch only")
 	case deletes && op.Validation != "":
 		return bad("Validation", "has no meaning for a delete")
 	case deletes && op.Subresource != "":

@@ -14,9 +14,10 @@ import (
 // PatchData is a patch of an object. [JSONPatch], [MergePatch], [StrategicMerge], [Diff], [DiffWithLock]
 // and [DiffStatus] make one. It is immutable. The zero value is no patch.
 type PatchData struct {
-	kind types.PatchType
-	data []byte
-	err  error
+	kind  types.PatchType
+	data  []byte
+	err   error
+	lists *listChange // of a difference; nil: nothing can be lost
 }
 
 // Type returns the media type of the patch.
@@ -52,6 +53,10 @@ func StrategicMerge(partial any) PatchData { return newPatch(types.StrategicMerg
 // Diff makes the merge patch that turns before into after. It changes neither. The patch has no
 // resourceVersion: the last writer wins. A merge patch cannot set a null inside free JSON, because null
 // removes the field; use [Apply] or [Update] for that.
+//
+// A merge patch replaces a list as a whole. If the elements of a list have fields that the Go type does not have, a
+// write through a [Live] client puts them back, as [Update] does. It may read the object for that. Where their
+// place is not clear, the error is an [UnknownFieldsError] and nothing is sent.
 func Diff(before, after object.Object) PatchData { return diff(before, after, asMap, false) }
 
 // DiffWithLock is [Diff] with an optimistic lock: the write fails with a [ConflictError] unless the
@@ -141,7 +146,11 @@ func diff(before, after object.Object, part func(object.Object) (map[string]any,
 	if err != nil {
 		return fail(err)
 	}
-	return PatchData{kind: types.MergePatchType, data: data}
+	lists, err := newListChange(before, a, patch)
+	if err != nil {
+		return fail(err)
+	}
+	return PatchData{kind: types.MergePatchType, data: data, lists: lists}
 }
 
 // asMap is the object in JSON, with numbers as json.Number.

@@ -10,15 +10,18 @@ import (
 
 var errReset = errors.New("the mapper was reset meanwhile")
 
-// Served runs a discovery and returns which versions of the kind the server serves. With an error
-// nothing is known about the kind.
+// Served asks the server which versions of the kind it serves. With an error nothing is known about the kind.
 //
 // It is what one server serves at this moment: another one of the same cluster may serve more. That a kind
 // is gone is for [Feed.Gone] to say.
 //
-// A call returns the result of a discovery that began after it. Concurrent calls share such a discovery.
+// A call returns what was asked after it began. Concurrent calls share that.
 func (f *Feed) Served(ctx context.Context) (discovery.Serving, error) {
-	all, err := f.c.discoverNow(ctx)
+	m, own := f.c.mapper.(*mapper)
+	if !own {
+		m = newMapper(f.c.link)
+	}
+	all, err := m.discoverNow(ctx, inGroup(f.kind.GVK.Group))
 	if err != nil {
 		return discovery.Serving{}, err
 	}
@@ -29,25 +32,25 @@ func (f *Feed) Served(ctx context.Context) (discovery.Serving, error) {
 	return s, err
 }
 
-func (c *Live) discoverNow(ctx context.Context) (*discovery.Served, error) {
-	if m, ok := c.mapper.(*mapper); ok {
-		return m.discoverNow(ctx)
-	}
-	return newDiscoverer(c.link).all(ctx)
-}
-
-// discoverNow returns the result of a discovery that began after the call.
-func (m *mapper) discoverNow(ctx context.Context) (*discovery.Served, error) {
-	m.mu.Lock()
-	asked := m.begun
-	m.mu.Unlock()
-	if err := m.update(ctx, asked); err != nil {
-		return nil, err
-	}
+// discoverNow returns what the server serves, read after the call began: the groups, and the resources of the
+// wanted group versions. If one was listed and then not found, it may have been removed between the
+// two requests: discoverNow asks once more.
+func (m *mapper) discoverNow(ctx context.Context, want scope) (*discovery.Served, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == nil {
-		return nil, errReset
+	for again := false; ; again = true {
+		if err := m.update(ctx, m.begun); err != nil {
+			return nil, err
+		}
+		d := m.known
+		if d == nil {
+			return nil, errReset
+		}
+		if err := m.fill(ctx, d, d.Unlisted(want)); err != nil {
+			return nil, err
+		}
+		if again || !d.lost(want) {
+			return d.Served, nil
+		}
 	}
-	return m.known.Served, nil
 }

@@ -28,15 +28,15 @@ func (c *Live) HeldBy(held heldFunc) *Live {
 }
 
 // DropUnknown lets an [Update] or [UpdateStatus] remove the fields that the object's Go type does not
-// have.
+// have. It lets a patch by [Diff] remove those of elements of the lists that it changes.
 type DropUnknown struct{}
 
 // ApplyToWrite implements [WriteOption].
 func (DropUnknown) ApplyToWrite(op *Op) { op.DropUnknown = true }
 
-// UnknownFieldsError is the error for an update that could have removed fields which the object's Go
-// type does not have. Nothing was sent. A patch of the changes ([Diff]) keeps such fields, and
-// [DropUnknown] lets the update remove them.
+// UnknownFieldsError is the error for an update, or for a patch by [Diff], that could have removed fields which the
+// object's Go type does not have. Nothing was sent. [DropUnknown] lets the write remove them. A patch by [Diff] removes
+// none outside the lists that it changes.
 type UnknownFieldsError struct {
 	Call
 	// cause is a [*decode.PlaceError] if the place of the fields is ambiguous, else the error of
@@ -56,7 +56,11 @@ var errOtherForm = errors.New("the object was read in another encoding")
 // building returns the function that makes the request of a write: that of the plan, with the unknown
 // fields put back into the body.
 func (c *Live) building(ctx context.Context, p *plan) func(plain bool) (*request, error) {
-	if !p.mayLose() {
+	restored := c.restored
+	switch {
+	case p.op.Verb == verbPatch && p.op.Patch.lists != nil && !p.op.DropUnknown:
+		restored = c.withLists
+	case !p.mayLose():
 		return p.build
 	}
 	return func(plain bool) (*request, error) {
@@ -64,7 +68,7 @@ func (c *Live) building(ctx context.Context, p *plan) func(plain bool) (*request
 		if err != nil {
 			return nil, err
 		}
-		if r.body, err = c.restored(ctx, p, r); err != nil {
+		if r.body, err = restored(ctx, p, r); err != nil {
 			return nil, err
 		}
 		return r, nil

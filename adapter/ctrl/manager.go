@@ -62,16 +62,14 @@ func NewManager(cfg *rest.Config, o flyball.Options) (*Manager, error) {
 		}
 		o.Config = cfg
 	}
-	if o.Config == nil {
-		loaded, err := loadConfig(o)
-		if err != nil {
-			return nil, err
-		}
-		o.Config = loaded
-	}
 	fly, err := flyball.New(o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Config == nil { // after New, which looks at a kubeconfig that it has read itself
+		if o.Config, err = loadConfig(o); err != nil {
+			return nil, err
+		}
 	}
 	h, err := rest.HTTPClientFor(o.Config)
 	if err != nil {

@@ -51,6 +51,37 @@ func UnknownJSON(t reflect.Type, b []byte) (bool, error) { return jsonForm.unkno
 // UnknownProtobuf is [UnknownJSON] for protobuf messages.
 func UnknownProtobuf(t reflect.Type, b []byte) (bool, error) { return protoForm.unknown(t, b) }
 
+// UnknownFieldsJSON returns the paths of the fields that the type does not have, such as "spec.rules[0].cost". An
+// unreadable document is an error.
+func UnknownFieldsJSON(t reflect.Type, b []byte) ([]string, error) {
+	doc, err := jsonForm.parse(b, jsonForm.outlines.of(t))
+	if err != nil {
+		return nil, err
+	}
+	return doc.root.unknownPaths("", nil), nil
+}
+
+// unknownPaths appends the paths of the unknown fields in a part.
+func (p *part) unknownPaths(at string, paths []string) []string {
+	if p == nil || !p.hasUnknown {
+		return paths
+	}
+	for _, f := range p.unknown {
+		paths = append(paths, strings.TrimPrefix(at+"."+f.name, "."))
+	}
+	for n, c := range p.children {
+		paths = c.unknownPaths(at+p.at.step(n), paths)
+	}
+	for i, e := range p.elems {
+		step := fmt.Sprintf("[%d]", i)
+		if p.at.kind == partMap {
+			step = "[" + e.key + "]"
+		}
+		paths = e.unknownPaths(at+step, paths)
+	}
+	return paths
+}
+
 func (f *form) unknown(t reflect.Type, b []byte) (bool, error) {
 	doc, err := f.parse(b, f.outlines.of(t))
 	return err == nil && doc.hasUnknown, err

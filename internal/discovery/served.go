@@ -57,7 +57,36 @@ func (s *Served) Version(gv schema.GroupVersion) *Version {
 	return nil
 }
 
-// Keep copies from old the resources that this discovery failed to read.
+// Unlisted returns the wanted group versions whose resources nobody has asked for: those of plain documents.
+func (s *Served) Unlisted(want func(schema.GroupVersion) bool) (all []schema.GroupVersion) {
+	for _, g := range s.Groups {
+		for _, v := range g.Versions {
+			if gv := (schema.GroupVersion{Group: g.Name, Version: v.Name}); v.Err == ErrUnlisted && want(gv) {
+				all = append(all, gv)
+			}
+		}
+	}
+	return all
+}
+
+// With returns s with what was read of one group version. If that failed, it keeps the resources it had.
+func (s *Served) With(gv schema.GroupVersion, resources []Resource, err error) *Served {
+	now := &Served{Groups: slices.Clone(s.Groups)}
+	for i := range now.Groups {
+		if g := &now.Groups[i]; g.Name == gv.Group {
+			g.Versions = slices.Clone(g.Versions)
+		}
+	}
+	if v := now.Version(gv); v != nil {
+		v.Err = err
+		if resources != nil {
+			v.Resources = resources
+		}
+	}
+	return now
+}
+
+// Keep copies from old the resources that this discovery has not read.
 func (s *Served) Keep(old *Served) {
 	for i := range s.Groups {
 		g := &s.Groups[i]

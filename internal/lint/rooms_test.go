@@ -24,14 +24,18 @@ var rooms = []room{
 	// It rose by 400 for the proof that a kind is gone, and for kinds whose scope changes.
 	// It rose by 360 for reconciles that were lost behind slow functions (110), that are named while they run and when
 	// they fail (200), and retries that give back what they do not need (50).
-	// It rose by 220 for calls that end whatever hangs below them, bodies that trickle, and groups that are asked side by side.
-	{"pipeline", 27540, 19000, []string{
+	// It rose by 220 for calls that end whatever hangs below them, and bodies that trickle.
+	// It rose by 140 for group versions that are listed when somebody asks, each for itself.
+	// It rose by 180 for a kubeconfig that changes, which is told.
+	// It rose by 190 for patches that keep what the elements of lists have beside the Go type.
+	{"pipeline", 28050, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
 	// It rose by 250 for children that are created once, or anew, and whose differences come back.
 	// It rose by 70 for roles that are aggregated, or not bound.
-	{"shelf", 12270, 10000, []string{
+	// It rose by 40 for conversions that would lose fields, and say which.
+	{"shelf", 12310, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -56,7 +60,8 @@ var rooms = []room{
 	}},
 	// What the command-line tool shares with the benchmarks. No operator has it in it.
 	{"tools", 200, 200, []string{"internal/recording"}},
-	{"internal", 14670, 11500, []string{"internal/...", "run", "scheme"}},
+	// It rose by 20 for the paths of fields that a type does not have.
+	{"internal", 14690, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -71,7 +76,10 @@ var rooms = []room{
 // It rose by 434 with pipeline, for kinds that are gone, and for those whose scope changes.
 // It rose by 362 with pipeline, for reconciles that were lost, or not named.
 // It rose by 300 with pipeline and shelf, for what hangs, and for roles that are aggregated.
-const maxCore = 54440
+// It rose by 140 with pipeline, for group versions that are listed when somebody asks.
+// It rose by 180 with pipeline, for a kubeconfig that changes.
+// It rose by 270 with pipeline, shelf and internal, for what the Go types do not have in lists and conversions.
+const maxCore = 55030
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

@@ -25,8 +25,10 @@
 // metadata. This package rejects changes of name, namespace and uid first, with an error that names
 // the field.
 //
-// Fields that the Go type of a version does not have are lost in the conversion. With a structural
-// schema generated from the same types there are none: the API server prunes them on input.
+// An object with fields, outside its metadata, that the Go type of its version does not have is not converted: they
+// would be lost. The error names them. In a rollout they are those of a newer definition, which an older replica does
+// not know yet; the API server asks again. [Options.DropUnknown] converts without them.
+// With a structural schema generated from the same types there are none: the API server prunes them on input.
 //
 // # Failures
 //

@@ -21,6 +21,9 @@ type Options struct {
 	// Name is used in logs and hooks. Empty means [Path].
 	Name   string
 	Limits review.Limits
+	// DropUnknown converts objects with fields that the Go type of their version does not have, without
+	// those fields. Else the conversion fails and names them.
+	DropUnknown bool
 	// Budget bounds the memory for bodies and answers, shared with other endpoints. Nil means the manager's budget, or a new one without a manager. A non-zero
 	// Limits.Buffered takes precedence.
 	Budget *review.Budget
@@ -34,6 +37,7 @@ type Options struct {
 type Endpoint struct {
 	http  *review.Endpoint
 	table table
+	drop  bool // Options.DropUnknown
 }
 
 // New returns the http.Handler that converts between the given parts, of any number of kinds. The
@@ -54,7 +58,7 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 		o.Name = Path
 	}
 	o.Logger = logguard.Logger(o.Logger)
-	e := &Endpoint{table: t}
+	e := &Endpoint{table: t, drop: o.DropUnknown}
 	e.http = review.NewEndpoint(review.Options{Parse: e.parse, Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 64 << 20, Hooks: o.Hooks, Budget: o.Budget, AnswersBodies: true})
 	return e, nil
 }

@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/decode"
 	"github.com/flyball-io/flyball/internal/wire"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
@@ -82,7 +86,7 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 			out = append(out, ',')
 		}
 		var what string
-		if out, what, err = j.h.table.convert(out, j.objects[i], desired); err != nil {
+		if out, what, err = j.h.table.convert(out, j.objects[i], desired, j.h.drop); err != nil {
 			err = fmt.Errorf("object %d, %s to %s: %w", i, what, review.Clip(j.desired), err)
 		}
 	}
@@ -95,7 +99,7 @@ func (j *job) Serve(ctx context.Context, out []byte) ([]byte, bool, error) {
 }
 
 // convert appends the object in the desired version. what names the object in error messages.
-func (t table) convert(out, raw []byte, desired schema.GroupVersion) (_ []byte, what string, err error) {
+func (t table) convert(out, raw []byte, desired schema.GroupVersion, drop bool) (_ []byte, what string, err error) {
 	h, err := headOf(raw)
 	what = h.String()
 	if err != nil {
@@ -123,6 +127,11 @@ func (t table) convert(out, raw []byte, desired schema.GroupVersion) (_ []byte, 
 	if err := (wire.Raw{Kind: from.kind, Encoding: wire.JSON, Bytes: raw}).Decode(obj); err != nil {
 		return out, what, err
 	}
+	if !drop {
+		if err := complete(raw, obj); err != nil {
+			return out, what, err
+		}
+	}
 	if from.hub != from {
 		hub := from.part.newHub()
 		hub.GetObjectKind().SetGroupVersionKind(from.hub.kind.GVK)
@@ -147,6 +156,32 @@ func (t table) convert(out, raw []byte, desired schema.GroupVersion) (_ []byte, 
 	}
 	done := b.Bytes()
 	return done[:len(done)-1], what, nil // without the line feed
+}
+
+// maxLost is how many of the fields that would be lost an error names.
+const maxLost = 10
+
+// complete returns an error that names the fields of a document which the type of obj does not have: the
+// conversion would lose them. Metadata is left out.
+func complete(raw []byte, obj object.Object) error {
+	if !wire.Partial(obj) {
+		return nil
+	}
+	lost, err := decode.UnknownFieldsJSON(reflect.TypeOf(obj).Elem(), raw)
+	if err != nil {
+		return err
+	}
+	lost = slices.DeleteFunc(lost, func(path string) bool {
+		return strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "metadata[")
+	})
+	if len(lost) == 0 {
+		return nil
+	}
+	more := ""
+	if len(lost) > maxLost {
+		more, lost = fmt.Sprintf(" and %d more", len(lost)-maxLost), lost[:maxLost]
+	}
+	return fmt.Errorf("this program has no fields %q%s: the conversion would lose them; a newer version of the program may know them", lost, more)
 }
 
 // head identifies an object.
