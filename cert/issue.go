@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// backdate is how long before its creation a certificate becomes valid, for clocks that lag.
-const backdate = time.Hour
+// backdate is how long before its creation a certificate becomes valid, for clocks that lag. A day is more than any two
+// time zones, or noon and midnight, are apart: a clock that is set by hand is wrong by less, or by days.
+const backdate = day
 
 // authority is a CA with its key. It is immutable.
 type authority struct {

@@ -45,7 +45,8 @@ type ManagedOptions struct {
 
 	// Validity of a serving certificate, and Rotate, the age at which it is replaced. Zero or
 	// negative means 90 days, and two thirds of Validity. Rotate must be less than Validity by more
-	// than twice the Settle.
+	// than twice the Settle. The clock of an API server may be ahead by the difference of the two,
+	// and behind by a day.
 	Validity, Rotate time.Duration
 	// CAValidity and CARotate are the same for the CA. Zero or negative means a year, or Validity
 	// if that is longer, and two thirds of CAValidity.

@@ -59,7 +59,8 @@ func (s targetState) lacks(trust []byte) bool {
 	return s.err == nil && s.obj != nil && !s.foreignInjector && !s.has(trust)
 }
 
-// core decides what to do next. It has no goroutine, lock or clock. One goroutine may use it.
+// core decides what to do next. It has no goroutine, lock or clock. One goroutine may use it. The clock of another
+// machine may differ by [backdate] without any effect on trust; the own one may jump.
 type core struct {
 	ManagedOptions // with defaults
 	// trusted is the bundle that all targets had at the last Step. They have had it since the time
@@ -68,8 +69,8 @@ type core struct {
 	since   time.Time
 }
 
-// Step takes what was read by now and returns what to do next. now must not go back. The output
-// nothing means that everything is done that is due.
+// Step takes what was read by now and returns what to do next. The output nothing means that everything
+// is done that is due.
 func (c *core) Step(now time.Time, in input) output {
 	st := in.state
 	switch {
@@ -91,7 +92,7 @@ func (c *core) Step(now time.Time, in input) output {
 		return output{do: promote}
 	case st.next.canSign(now):
 		wait.add(settled)
-	case st.rotate || !st.signer.canSign(now):
+	case st.rotate || !st.signer.canSign(now) || early(st.signer.cert, now):
 		return output{do: join}
 	default:
 		due := dueAt(st.signer.cert, c.CARotate).Sub(now)
@@ -111,9 +112,10 @@ func (c *core) Step(now time.Time, in input) output {
 		}
 	}
 	for _, ca := range st.bundle {
-		if d := st.neededUntil(ca).Add(c.Settle).Sub(now); st.unused(ca) && d < 0 {
+		switch d := c.needed(now, st, ca); {
+		case d < 0:
 			return output{do: drop}
-		} else if st.unused(ca) {
+		case st.unused(ca):
 			wait.add(d + time.Second)
 		}
 	}
@@ -156,7 +158,7 @@ func (c *core) settled(now time.Time, in input, trust []byte) time.Duration {
 			return -1
 		}
 	}
-	if !bytes.Equal(c.trusted, trust) {
+	if !bytes.Equal(c.trusted, trust) || now.Before(c.since) {
 		c.trusted, c.since = trust, now
 	}
 	return max(0, c.Settle-now.Sub(c.since))
@@ -182,7 +184,7 @@ func dueAt(cert *x509.Certificate, rotate time.Duration) time.Time {
 // renewal returns the wait until the serving certificate must be replaced.
 func (c *core) renewal(now time.Time, st *state) time.Duration {
 	leaf := st.serving.cert.Leaf
-	if !covers(leaf, c.DNSNames, c.IPs) || !st.issuer.Equal(st.signer.cert) && st.next == nil {
+	if early(leaf, now) || !covers(leaf, c.DNSNames, c.IPs) || !st.issuer.Equal(st.signer.cert) && st.next == nil {
 		return 0
 	}
 	end := earlier(now.Add(c.Validity), st.signer.cert.NotAfter)
@@ -192,19 +194,13 @@ func (c *core) renewal(now time.Time, st *state) time.Duration {
 	return st.signer.cert.NotAfter.Sub(now) // a new one would not last longer
 }
 
+// early reports whether a certificate is not valid yet: the clock that made it was ahead by more than backdate. Nobody
+// whose clock is right accepts it.
+func early(c *x509.Certificate, now time.Time) bool { return now.Before(c.NotBefore) }
+
 // covers reports whether the certificate is for all these names.
 func covers(leaf *x509.Certificate, names []string, ips []net.IP) bool {
-	for _, n := range names {
-		if !slices.Contains(leaf.DNSNames, n) {
-			return false
-		}
-	}
-	for _, ip := range ips {
-		if !slices.ContainsFunc(leaf.IPAddresses, ip.Equal) {
-			return false
-		}
-	}
-	return true
+	return len(union(leaf.DNSNames, names)) == len(leaf.DNSNames) && len(unionIP(leaf.IPAddresses, ips)) == len(leaf.IPAddresses)
 }
 
 // unused reports whether a CA of the bundle has no role: it is not the signer, the next signer, nor
@@ -221,6 +217,18 @@ func (st *state) neededUntil(ca *x509.Certificate) time.Time {
 		return earlier(t, ca.NotAfter)
 	}
 	return ca.NotAfter
+}
+
+// needed returns how much longer a CA without a role stays in the bundle. It is negative for one that can go now: its
+// last certificate has expired, or it is not valid yet. It is zero for a CA with a role.
+func (c *core) needed(now time.Time, st *state, ca *x509.Certificate) time.Duration {
+	switch {
+	case !st.unused(ca):
+		return 0
+	case early(ca, now):
+		return -1
+	}
+	return st.neededUntil(ca).Add(c.Settle).Sub(now)
 }
 
 // soonest is the minimum of several positive waits.
@@ -287,7 +295,7 @@ func (c *core) liveBundle(st *state, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	until := map[string]time.Time{}
 	for _, ca := range st.bundle {
-		if st.unused(ca) && now.After(st.neededUntil(ca).Add(c.Settle)) {
+		if c.needed(now, st, ca) < 0 {
 			continue
 		}
 		out = append(out, ca)
@@ -300,20 +308,17 @@ func (c *core) liveBundle(st *state, now time.Time) []*x509.Certificate {
 }
 
 func union(a, b []string) []string {
-	out := slices.Clone(a)
-	for _, s := range b {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
+	return unionFunc(a, b, func(x, y string) bool { return x == y })
 }
 
-func unionIP(a, b []net.IP) []net.IP {
+func unionIP(a, b []net.IP) []net.IP { return unionFunc(a, b, net.IP.Equal) }
+
+// unionFunc returns a, and what of b is equal to none of it.
+func unionFunc[T any](a, b []T, equal func(T, T) bool) []T {
 	out := slices.Clone(a)
-	for _, ip := range b {
-		if !slices.ContainsFunc(out, ip.Equal) {
-			out = append(out, ip)
+	for _, x := range b {
+		if !slices.ContainsFunc(out, func(y T) bool { return equal(x, y) }) {
+			out = append(out, x)
 		}
 	}
 	return out

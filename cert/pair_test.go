@@ -136,7 +136,7 @@ func TestExpiryIsThatOfTheChain(t *testing.T) {
 		if err := p.validity("C", now.Add(31*time.Minute)); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "C expired at") {
 			t.Errorf("after it: %v", err)
 		}
-		if err := p.validity("C", now.Add(-2*time.Hour)); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "C is not valid before") {
+		if err := p.validity("C", now.Add(-backdate-time.Hour)); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "C is not valid before") {
 			t.Errorf("before it: %v", err)
 		}
 		if err := p.validity("C", now); err != nil {

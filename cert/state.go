@@ -173,7 +173,7 @@ func (st *state) clone() *state {
 }
 
 // serves reports whether the serving certificate can be used now: it has a key and a CA of the
-// bundle, and has not expired. A certificate that is not valid yet counts, because clocks differ.
+// bundle, and has not expired. A certificate that is not valid yet counts: it is replaced in good order.
 func (st *state) serves(now time.Time) bool {
 	return st.serving != nil && st.issuer != nil && !now.After(st.serving.notAfter) && !now.After(st.issuer.NotAfter)
 }

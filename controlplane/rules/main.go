@@ -39,6 +39,7 @@ const (
 func main() {
 	socket := flag.String("listen", "", "serve the clients of the unix `socket` whose listener is the standard input")
 	idle := flag.Duration("idle", 10*time.Second, "how long to wait for another client of the socket")
+	frame := flag.Int("frame", MaxFrame, "the most `bytes` of a frame")
 	flag.Parse()
 	debug.SetGCPercent(collectAt)
 	debug.SetMemoryLimit(memoryLimit)
@@ -46,18 +47,18 @@ func main() {
 	klog.SetOutput(io.Discard)
 	utilruntime.ErrorHandlers = nil // they wait between two errors
 	capabilities.Setup(true, 0)     // privileged Pods are for admission to refuse
-	if err := run(*socket, *idle); err != nil {
+	if err := run(*socket, *idle, *frame); err != nil {
 		fmt.Fprintln(os.Stderr, "rules:", err)
 		os.Exit(1)
 	}
 }
 
-func run(socket string, idle time.Duration) error {
+func run(socket string, idle time.Duration, frame int) error {
 	api, err := newAPI()
 	if err != nil {
 		return err
 	}
-	p := newProgram(api.answer)
+	p := newProgram(api.answer, frame)
 	if socket != "" {
 		return p.listen(socket, idle)
 	}

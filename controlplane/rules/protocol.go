@@ -3,16 +3,24 @@ package main
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 )
 
 // A frame is a length of 4 bytes, a request number of 8 bytes, and a message. Both numbers are big-endian. The length
-// counts what follows it. [AppendMessage] says what a message is.
-const (
-	frameHeader = 4 + 8
-	maxFrame    = 1 << 30
-)
+// counts what follows it. [AppendMessage] says what a message is. A frame without a message says that the answer is too
+// large for one.
+const frameHeader = 4 + 8
+
+// MaxFrame is the most that the length of a frame may be: 1 GiB, or 256 MiB where addresses have 32 bits. The same bytes
+// are in memory a few times at once.
+const MaxFrame = 1 << 28 << (^uint(0) >> 63 << 1)
+
+// ErrTooLarge says that a request, with the objects that it may see, or an answer is too large for a frame. Nothing else
+// is wrong: other requests are answered.
+var ErrTooLarge = errors.New("too large: ask for fewer objects at once, by limit, a selector or a namespace")
 
 // Request is one request to the API, and everything else on which its answer depends.
 type Request struct {
@@ -205,33 +213,43 @@ type Shard struct {
 }
 
 // WriteFrame writes one message with the number of its request, by one call of Write. message is a pointer to a
-// struct.
-func WriteFrame(w io.Writer, id uint64, message any) error {
+// struct, or nil. The error is
+// [ErrTooLarge] if the length would be more than most; then nothing is written.
+func WriteFrame(w io.Writer, id uint64, message any, most int) error {
 	frame := make([]byte, frameHeader, 4096)
 	binary.BigEndian.PutUint64(frame[4:], id)
-	frame, err := AppendMessage(frame, message)
-	if err != nil {
-		return err
+	if message != nil {
+		var err error
+		if frame, err = appendValue(frame, reflect.ValueOf(message).Elem(), most+4); err != nil {
+			return err
+		}
+	}
+	if len(frame)-4 > most {
+		return ErrTooLarge
 	}
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
-	_, err = w.Write(frame)
+	_, err := w.Write(frame)
 	return err
 }
 
 // ReadFrame reads one message and the number of its request. The error is io.EOF if the stream ends before the frame,
-// and io.ErrUnexpectedEOF if it ends within.
-func ReadFrame(r io.Reader, message any) (id uint64, err error) {
+// io.ErrUnexpectedEOF if it ends within, and [ErrTooLarge] if the frame has no message.
+func ReadFrame(r io.Reader, message any, most int) (id uint64, err error) {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n < 8 || n > maxFrame {
+	if n < 8 || uint64(n) > uint64(most) {
 		return 0, fmt.Errorf("a frame of %d bytes", n)
+	}
+	id = binary.BigEndian.Uint64(head[4:])
+	if n == 8 {
+		return id, ErrTooLarge
 	}
 	text := make([]byte, n-8)
 	if _, err := io.ReadFull(r, text); err != nil {
 		return 0, io.ErrUnexpectedEOF
 	}
-	return binary.BigEndian.Uint64(head[4:]), ParseMessage(text, message)
+	return id, ParseMessage(text, message)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // abilities names the flags of the program. It is part of the protocol's name: change both together.
-const abilities = "listen"
+const abilities = "listen frame"
 
 // Protocol names the protocol of this source: a hash of the messages, with the names and kinds of their fields, and
 // of the abilities.

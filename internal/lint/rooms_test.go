@@ -45,8 +45,9 @@ var rooms = []room{
 	// definition goes. It rose by 260 for paths that are read in one way, for
 	// requests that browsers make, and for objects that controllers cannot reconcile, which are named. It rose by 390 for
 	// recorded answers: the demonstration starts without the rules (ADR 40). It rose by 210 for a proof that no rule reads a
-	// name before it counts as a value (ADR 35).
-	{"API server in memory", 21260, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
+	// name before it counts as a value (ADR 35). It rose by 50 for requests and answers that are too large to pass to and
+	// from the rules.
+	{"API server in memory", 21310, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.

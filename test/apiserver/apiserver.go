@@ -36,7 +36,6 @@ package apiserver
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -251,7 +250,7 @@ var shared struct {
 	client *rules.Client
 	kept   *memo.File // may be nil
 	err    error
-	begin  map[[sha256.Size]byte]*core.Beginning // by [beginKey]
+	begin  beginnings // may be nil
 }
 
 // errDeadline is the error if the timeout of "go test" is too short for the build.

@@ -12,22 +12,27 @@ import (
 // maxBegin bounds the beginnings that are kept for the servers of a process.
 const maxBegin = 32
 
+// beginnings has first objects of new states by [beginKey].
+type beginnings map[[sha256.Size]byte]*core.Beginning
+
 // beginning returns the first objects of new states: with rbac also roles, and the definitions. It is made once for
-// each such choice. An error of a definition names its file.
+// each such choice; a server that shares nothing makes its own. An error of a definition names its file.
 func beginning(a asks, rbac bool, definitions []definition, progress io.Writer) (*core.Beginning, error) {
-	ask := a.first
-	shared.Lock()
-	defer shared.Unlock()
-	if a.alone {
-		clear(shared.begin)
-		defer clear(shared.begin)
+	made := beginnings{}
+	if !a.alone {
+		shared.Lock()
+		defer shared.Unlock()
+		if shared.begin == nil {
+			shared.begin = made
+		}
+		made = shared.begin
 	}
-	begin, err := kept(beginKey(rbac, nil), func() (*core.Beginning, error) { return core.NewBeginning(ask, rbac) })
+	begin, err := made.get(beginKey(rbac, nil), func() (*core.Beginning, error) { return core.NewBeginning(a.first, rbac) })
 	if err != nil || len(definitions) == 0 {
 		return begin, err
 	}
-	return kept(beginKey(rbac, definitions), func() (*core.Beginning, error) {
-		return begin.With(ask, func(step func(core.Request) core.Answer) error { return define(step, definitions, progress) })
+	return made.get(beginKey(rbac, definitions), func() (*core.Beginning, error) {
+		return begin.With(a.first, func(step func(core.Request) core.Answer) error { return define(step, definitions, progress) })
 	})
 }
 
@@ -42,20 +47,20 @@ func beginKey(rbac bool, definitions []definition) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// kept returns the beginning with a key, or makes it. The caller holds the lock of shared.
-func kept(key [sha256.Size]byte, make func() (*core.Beginning, error)) (*core.Beginning, error) {
-	if b := shared.begin[key]; b != nil {
-		return b, nil
+// get returns the beginning with a key, or makes it.
+func (b beginnings) get(key [sha256.Size]byte, make func() (*core.Beginning, error)) (*core.Beginning, error) {
+	if known := b[key]; known != nil {
+		return known, nil
 	}
-	b, err := make()
+	made, err := make()
 	if err != nil {
 		return nil, err
 	}
-	if shared.begin == nil || len(shared.begin) >= maxBegin {
-		shared.begin = map[[sha256.Size]byte]*core.Beginning{}
+	if len(b) >= maxBegin {
+		clear(b)
 	}
-	shared.begin[key] = b
-	return b, nil
+	b[key] = made
+	return made, nil
 }
 
 // early returns the definitions that are part of the first objects, and those that are created after them: all, if a

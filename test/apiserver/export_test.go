@@ -10,6 +10,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/memo"
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 	"github.com/flyball-io/flyball/test/plane"
 )
@@ -21,6 +22,18 @@ func Direct(t testing.TB) core.Rules {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client.Do
+}
+
+// Own returns the rules of a program of its own, whose frames are bounded.
+func Own(t testing.TB, frame int) core.Rules {
+	t.Helper()
+	binary, err := rulesBinary(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := rules.New(binary, rules.Options{Frame: frame})
+	t.Cleanup(client.Close)
 	return client.Do
 }
 

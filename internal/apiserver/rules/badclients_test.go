@@ -18,7 +18,7 @@ import (
 // A client that has ended two programs does not end a third one that others need.
 func TestAClientThatCrashesKeepsApart(t *testing.T) {
 	binary := role(t, fakeName)
-	c, bad := share(t, binary, time.Minute), share(t, binary, time.Minute)
+	c, bad := share(t, binary, rules.Options{Idle: time.Minute}), share(t, binary, rules.Options{Idle: time.Minute})
 	ask(t, c, "/a")
 	ask(t, bad, "/a")
 	for range 2 {
@@ -40,7 +40,7 @@ func TestAClientThatCrashesKeepsApart(t *testing.T) {
 // One client sends what is no request, another one reads no answers. Many others are served.
 func TestBadClients(t *testing.T) {
 	binary := role(t, fakeName)
-	c := share(t, binary, time.Minute)
+	c := share(t, binary, rules.Options{Idle: time.Minute})
 	pid := get(t, c, "/pid")
 	dial := func() net.Conn {
 		conn, err := net.Dial("unix", socketOf(binary))
@@ -64,7 +64,7 @@ func TestBadClients(t *testing.T) {
 		defer close(full)
 		// More than the program works on at once.
 		for i := range uint64(100 * runtime.NumCPU()) {
-			if rules.WriteFrame(silent, i, &rules.Request{URL: "/large", Body: make([]byte, 1<<16)}) != nil {
+			if rules.WriteFrame(silent, i, &rules.Request{URL: "/large", Body: make([]byte, 1<<16)}, rules.MaxFrame) != nil {
 				return
 			}
 		}

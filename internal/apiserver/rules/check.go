@@ -16,7 +16,7 @@ const checkBound = 30 * time.Second
 // that nobody shares yet is started for it: whatever the program is, it has ended afterwards.
 func (c *Client) Check() error {
 	if c.options.Socket != "" {
-		if p, err := found(c.options.Socket); err == nil {
+		if p, err := found(c.options); err == nil {
 			err := speaks(p, func() { p.out.Close() })
 			p.close()
 			if err == nil {
@@ -24,7 +24,7 @@ func (c *Client) Check() error {
 			}
 		}
 	}
-	p, kill, err := own(c.binary)
+	p, kill, err := own(c.binary, c.options.Frame)
 	if err != nil {
 		return fmt.Errorf("rules: start of the rules program: %w", err)
 	}

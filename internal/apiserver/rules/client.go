@@ -14,6 +14,7 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -39,6 +40,9 @@ type Options struct {
 	// Idle is the time after which the process ends when no client is connected. The client that starts the process
 	// decides. Zero means 10 seconds.
 	Idle time.Duration
+	// Frame is the most bytes of a request or an answer on the way; a larger one is an error of [Client.Do]. Clients of one
+	// Socket must have the same. Zero means [MaxFrame].
+	Frame int
 }
 
 // Client asks the rules program. It is safe for concurrent use. It must be closed.
@@ -61,23 +65,24 @@ func New(binary string, o Options) *Client {
 	if whole, err := filepath.Abs(binary); err == nil {
 		binary = whole // the program works in another folder
 	}
+	o.Idle, o.Frame = cmp.Or(o.Idle, defaultIdle), cmp.Or(o.Frame, MaxFrame)
 	return &Client{binary: binary, options: o, own: o.Socket == ""}
 }
 
 // Do returns the answer to a request. Concurrent requests are answered concurrently. It blocks until the program
-// answers, or has ended twice.
+// answers, or has ended twice. [ErrTooLarge] is an error of this request alone.
 func (c *Client) Do(req *Request) (*Answer, error) {
 	p, err := c.running()
 	if err != nil {
 		return nil, err
 	}
 	answer, err := p.do(req)
-	if err == nil {
-		return answer, nil
+	if err == nil || errors.Is(err, ErrTooLarge) {
+		return answer, err
 	}
 	c.forget(p)
 	answer, err = c.again.do(c, req)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrTooLarge) {
 		c.keepApart()
 	}
 	return answer, err
@@ -106,7 +111,7 @@ func (c *Client) running() (*conn, error) {
 }
 
 func (c *Client) start() (*conn, error) {
-	p, _, err := own(c.binary)
+	p, _, err := own(c.binary, c.options.Frame)
 	if err != nil {
 		return nil, fmt.Errorf("rules: start of the rules program: %w", err)
 	}
@@ -195,10 +200,10 @@ func (a *again) ask(c *Client, req *Request) (*Answer, error) {
 		a.run = p
 	}
 	answer, err := a.run.do(req)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrTooLarge) {
 		return nil, fmt.Errorf("rules: %s %s was asked twice and ended the rules program twice: %w", req.Method, req.URL, err)
 	}
-	return answer, nil
+	return answer, err
 }
 
 // want adds to the number of requests that are to be repeated, and returns it.

@@ -29,7 +29,7 @@ func eachWay(t *testing.T, test func(t *testing.T, c *rules.Client, binary strin
 	}
 	t.Run("shared", func(t *testing.T) {
 		binary := role(t, fakeName)
-		c := share(t, binary, time.Minute)
+		c := share(t, binary, rules.Options{Idle: time.Minute})
 		test(t, c, binary)
 	})
 }
@@ -144,18 +144,18 @@ func TestNoAnswersAfterClose(t *testing.T) {
 
 func TestFramesThatAreCut(t *testing.T) {
 	var b bytes.Buffer
-	if err := rules.WriteFrame(&b, 7, &rules.Request{URL: "/x"}); err != nil {
+	if err := rules.WriteFrame(&b, 7, &rules.Request{URL: "/x"}, rules.MaxFrame); err != nil {
 		t.Fatal(err)
 	}
 	whole := b.Bytes()
 	for n := range whole {
 		var req rules.Request
-		if _, err := rules.ReadFrame(bytes.NewReader(whole[:n]), &req); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err := rules.ReadFrame(bytes.NewReader(whole[:n]), &req, rules.MaxFrame); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
 	var req rules.Request
-	if id, err := rules.ReadFrame(bytes.NewReader(whole), &req); id != 7 || err != nil || req.URL != "/x" {
+	if id, err := rules.ReadFrame(bytes.NewReader(whole), &req, rules.MaxFrame); id != 7 || err != nil || req.URL != "/x" {
 		t.Errorf("got %d %+v %v", id, req, err)
 	}
 }

@@ -5,6 +5,6 @@ package rules
 import "time"
 
 // Listen is the loop of the rules program that clients share.
-func Listen(answer func(*Request) *Answer, socket string, idle time.Duration) error {
-	return newProgram(answer).listen(socket, idle)
+func Listen(answer func(*Request) *Answer, frame int, socket string, idle time.Duration) error {
+	return newProgram(answer, frame).listen(socket, idle)
 }

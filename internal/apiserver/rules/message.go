@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -22,14 +23,15 @@ import (
 // Lengths are encoded by [binary.AppendUvarint]. Numbers are text, so that replacing one by another with as many digits
 // changes no length.
 func AppendMessage(b []byte, message any) ([]byte, error) {
-	return appendValue(b, reflect.ValueOf(message).Elem())
+	return appendValue(b, reflect.ValueOf(message).Elem(), math.MaxInt)
 }
 
-func appendValue(b []byte, v reflect.Value) (_ []byte, err error) {
+// appendValue appends a value. The error is [ErrTooLarge] if a text would make the result longer than most.
+func appendValue(b []byte, v reflect.Value, most int) (_ []byte, err error) {
 	switch v.Kind() {
 	case reflect.String:
 		b = binary.AppendUvarint(b, uint64(v.Len()))
-		return append(b, v.String()...), nil
+		return appendBytes(b, v.String(), most)
 	case reflect.Bool:
 		n := uint64(0)
 		if v.Bool() {
@@ -44,10 +46,10 @@ func appendValue(b []byte, v reflect.Value) (_ []byte, err error) {
 		if v.IsNil() {
 			return append(b, 0), nil
 		}
-		return appendValue(append(b, 1), v.Elem())
+		return appendValue(append(b, 1), v.Elem(), most)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if b, err = appendValue(b, v.Field(i)); err != nil {
+			if b, err = appendValue(b, v.Field(i), most); err != nil {
 				return nil, fmt.Errorf("%s.%s: %w", v.Type(), v.Type().Field(i).Name, err)
 			}
 		}
@@ -65,23 +67,31 @@ func appendValue(b []byte, v reflect.Value) (_ []byte, err error) {
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, k := range keys {
-			if b, err = appendValue(b, k); err != nil {
+			if b, err = appendValue(b, k, most); err != nil {
 				return nil, err
 			}
-			if b, err = appendValue(b, v.MapIndex(k)); err != nil {
+			if b, err = appendValue(b, v.MapIndex(k), most); err != nil {
 				return nil, err
 			}
 		}
 	case v.Type().Elem().Kind() == reflect.Uint8:
-		b = append(b, v.Bytes()...)
+		return appendBytes(b, v.Bytes(), most)
 	default:
 		for i := range v.Len() {
-			if b, err = appendValue(b, v.Index(i)); err != nil {
+			if b, err = appendValue(b, v.Index(i), most); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return b, nil
+}
+
+// appendBytes appends a text, without copying one that is too large.
+func appendBytes[T string | []byte](b []byte, text T, most int) ([]byte, error) {
+	if len(text) > most-len(b) {
+		return nil, ErrTooLarge
+	}
+	return append(b, text...), nil
 }
 
 func appendDigits(b, digits []byte) []byte { return append(append(b, byte(len(digits))), digits...) }

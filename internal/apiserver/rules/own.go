@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -15,8 +16,8 @@ const keptLog = 4096
 
 // own starts a process of the program that serves only the caller, over pipes. kill ends a process that does not end
 // by the close of its connection.
-func own(binary string) (c *conn, kill func(), err error) {
-	cmd := exec.Command(binary)
+func own(binary string, frame int) (c *conn, kill func(), err error) {
+	cmd := exec.Command(binary, "-frame", strconv.Itoa(frame))
 	cmd.Env, cmd.Dir = []string{}, "/" // answers depend on nothing but requests
 	var log tail
 	cmd.Stderr = &log
@@ -31,7 +32,7 @@ func own(binary string) (c *conn, kill func(), err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
 	}
-	return newConn(stdout, stdin, func(err error) error {
+	return newConn(stdout, stdin, frame, func(err error) error {
 		stdin.Close()
 		if !errors.Is(err, io.EOF) {
 			_ = cmd.Process.Kill() // its output is not of this protocol

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +25,8 @@ var roles = map[string]func() int{fakeName: fake}
 
 // These are nil where processes share nothing.
 var (
-	listen func(answer func(*rules.Request) *rules.Answer, socket string, idle time.Duration) error
-	share  func(t *testing.T, binary string, idle time.Duration) *rules.Client
+	listen func(answer func(*rules.Request) *rules.Answer, frame int, socket string, idle time.Duration) error
+	share  func(t *testing.T, binary string, o rules.Options) *rules.Client
 )
 
 func TestMain(m *testing.M) {
@@ -36,14 +37,14 @@ func TestMain(m *testing.M) {
 }
 
 func fake() int {
-	socket, idle := flag.String("listen", "", ""), flag.Duration("idle", 0, "")
+	socket, idle, frame := flag.String("listen", "", ""), flag.Duration("idle", 0, ""), flag.Int("frame", rules.MaxFrame, "")
 	flag.Parse()
 	if life, err := os.OpenFile(beside("life"), os.O_WRONLY, 0); err == nil {
 		defer life.Close()
 	}
-	serve := func() error { return rules.Serve(answer, os.Stdin, os.Stdout) }
+	serve := func() error { return rules.Serve(answer, *frame, os.Stdin, os.Stdout) }
 	if *socket != "" {
-		serve = func() error { return listen(answer, *socket, *idle) }
+		serve = func() error { return listen(answer, *frame, *socket, *idle) }
 	}
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -77,6 +78,12 @@ func answer(req *rules.Request) *rules.Answer {
 	case req.URL == "/world":
 		dir, _ := os.Getwd()
 		body = fmt.Sprint(dir, os.Environ())
+	case strings.HasPrefix(req.URL, "/sized/"):
+		n, err := strconv.Atoi(strings.TrimPrefix(req.URL, "/sized/"))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return &rules.Answer{Code: 200, Body: make([]byte, n)}
 	case req.URL == "/large":
 		return &rules.Answer{Code: 200, Body: bytes.Repeat([]byte("x"), 1<<20)}
 	}

@@ -11,6 +11,7 @@ import (
 // program answers the requests of any number of clients.
 type program struct {
 	answer func(*Request) *Answer
+	frame  int           // the most that the length of a frame may be
 	busy   chan struct{} // has an element for each answer that is being made
 }
 
@@ -20,8 +21,8 @@ const (
 	busyPerProcessor  = 16
 )
 
-func newProgram(answer func(*Request) *Answer) *program {
-	return &program{answer: answer, busy: make(chan struct{}, busyPerProcessor*runtime.GOMAXPROCS(0))}
+func newProgram(answer func(*Request) *Answer, frame int) *program {
+	return &program{answer: answer, frame: frame, busy: make(chan struct{}, busyPerProcessor*runtime.GOMAXPROCS(0))}
 }
 
 // serve answers the requests of one client until in ends.
@@ -33,7 +34,7 @@ func (p *program) serve(in io.Reader, out io.Writer) error {
 	share := make(chan struct{}, sharePerProcessor*runtime.GOMAXPROCS(0))
 	for {
 		var req Request
-		id, err := ReadFrame(r, &req)
+		id, err := ReadFrame(r, &req, p.frame)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -49,7 +50,9 @@ func (p *program) serve(in io.Reader, out io.Writer) error {
 			mu.Lock()
 			defer mu.Unlock()
 			// Whoever has gone needs no answer; the next read ends.
-			_ = WriteFrame(out, id, answer)
+			if err := WriteFrame(out, id, answer, p.frame); errors.Is(err, ErrTooLarge) {
+				_ = WriteFrame(out, id, nil, p.frame)
+			}
 		})
 	}
 }

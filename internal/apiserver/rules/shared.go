@@ -10,23 +10,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
-	"time"
 )
 
-// found connects to the process that listens at a socket. errNobody is its error if there is none.
-func found(socket string) (*conn, error) {
-	if err := private(filepath.Dir(socket)); err != nil {
+// found connects to the process that listens at the socket. errNobody is its error if there is none.
+func found(o Options) (*conn, error) {
+	if err := private(filepath.Dir(o.Socket)); err != nil {
 		return nil, err
 	}
-	c, err := net.Dial("unix", socket)
+	c, err := net.Dial("unix", o.Socket)
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
 		return nil, errNobody
 	}
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c, c, func(err error) error {
+	return newConn(c, c, o.Frame, func(err error) error {
 		c.Close()
 		return fmt.Errorf("the connection to the shared program ended: %w", err)
 	}), nil
@@ -38,7 +38,7 @@ func shared(binary string, o Options) (*conn, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if c, err := found(o.Socket); !errors.Is(err, errNobody) {
+	if c, err := found(o); !errors.Is(err, errNobody) {
 		return c, err
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -49,13 +49,13 @@ func shared(binary string, o Options) (*conn, error) {
 	if err := flock(lock); err != nil {
 		return nil, err
 	}
-	if c, err := found(o.Socket); !errors.Is(err, errNobody) { // another one has started it meanwhile
+	if c, err := found(o); !errors.Is(err, errNobody) { // another one has started it meanwhile
 		return c, err
 	}
 	if err := start(binary, o); err != nil {
 		return nil, err
 	}
-	return found(o.Socket)
+	return found(o)
 }
 
 // start starts a process that listens. Connections are queued until it accepts them, so nobody waits for it.
@@ -79,18 +79,11 @@ func start(binary string, o Options) error {
 	defer f.Close()
 	// The shell ends at once, so the process is nobody's child. It has a session, a folder and an environment of its own:
 	// nothing that happens to whoever has started it concerns the others.
-	cmd := exec.Command("/bin/sh", "-c", `"$0" -listen "$1" -idle "$2" <&3 3<&- &`, binary, o.Socket, idle(o).String())
+	cmd := exec.Command("/bin/sh", "-c", `"$0" -listen "$1" -idle "$2" -frame "$3" <&3 3<&- &`, binary, o.Socket, o.Idle.String(), strconv.Itoa(o.Frame))
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Run()
-}
-
-func idle(o Options) time.Duration {
-	if o.Idle == 0 {
-		return defaultIdle
-	}
-	return o.Idle
 }
 
 // private checks that nobody but this user can put files into a folder.

@@ -4,6 +4,6 @@ package rules
 
 import "errors"
 
-func found(string) (*conn, error) { return nil, errors.ErrUnsupported }
+func found(Options) (*conn, error) { return nil, errors.ErrUnsupported }
 
 func shared(string, Options) (*conn, error) { return nil, errors.ErrUnsupported }

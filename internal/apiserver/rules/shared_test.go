@@ -31,10 +31,10 @@ func init() {
 }
 
 // shareProgram returns a client that shares the process of a binary with others. The process ends with the test.
-func shareProgram(t *testing.T, binary string, idle time.Duration) *rules.Client {
+func shareProgram(t *testing.T, binary string, o rules.Options) *rules.Client {
 	t.Helper()
 	socket := socketOf(binary)
-	o := rules.Options{Socket: socket, Idle: idle}
+	o.Socket = socket
 	if _, err := os.Stat(filepath.Dir(socket)); err != nil { // it is the first one of the test
 		t.Cleanup(func() {
 			last := rules.New(binary, o)
@@ -152,7 +152,7 @@ func TestProcessesShareTheProgram(t *testing.T) {
 	if _, err := io.ReadAll(in); err != nil {
 		t.Fatal(err)
 	}
-	c := share(t, binary, time.Minute)
+	c := share(t, binary, rules.Options{Idle: time.Minute})
 	if got := get(t, c, "/pid"); got != string(pid) {
 		t.Errorf("this process asks %s, the first one asked %s", got, pid)
 	}
@@ -217,11 +217,11 @@ func TestClientsThatComeAtTheEnd(t *testing.T) {
 
 func TestSocketOfAKilledProgram(t *testing.T) {
 	binary := role(t, fakeName)
-	c := share(t, binary, time.Minute)
+	c := share(t, binary, rules.Options{Idle: time.Minute})
 	first := get(t, c, "/pid")
 	c.Close()
 	kill(t, first)
-	next := share(t, binary, time.Minute)
+	next := share(t, binary, rules.Options{Idle: time.Minute})
 	if got := get(t, next, "/pid"); got == first {
 		t.Errorf("%s answers, which was killed", got)
 	}
@@ -233,7 +233,7 @@ func TestSocketOfAKilledProgram(t *testing.T) {
 
 func TestKilledWhileManyAsk(t *testing.T) {
 	binary := role(t, fakeName)
-	c := share(t, binary, time.Minute)
+	c := share(t, binary, rules.Options{Idle: time.Minute})
 	pid := get(t, c, "/pid")
 	var wg sync.WaitGroup
 	var begun sync.WaitGroup

@@ -12,17 +12,14 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// A tape is a gzip stream of frames, see [rules.WriteFrame]: one for each answer, sorted by key, and a last one that has
-// their number.
+// A tape is a gzip stream of frames, see [rules.WriteFrame]: one for each answer, sorted by key and numbered from 1, and a
+// last one with the number 0, which has nothing.
 
 // recorded is an answer, and the hash of its question.
 type recorded struct {
 	Key    []byte
 	Answer []byte
 }
-
-// last ends a tape.
-type last struct{ Answers int }
 
 // maxTape bounds the bytes of a tape when it is unpacked.
 const maxTape = 256 << 20
@@ -38,11 +35,11 @@ func (t *Tape) Bytes() ([]byte, error) {
 	}
 	keys := slices.SortedFunc(maps.Keys(t.answers), func(a, b key) int { return bytes.Compare(a[:], b[:]) })
 	for i, k := range keys {
-		if err := rules.WriteFrame(w, uint64(i+1), &recorded{k[:], t.answers[k]}); err != nil {
+		if err := rules.WriteFrame(w, uint64(i+1), &recorded{k[:], t.answers[k]}, rules.MaxFrame); err != nil {
 			return nil, err
 		}
 	}
-	if err := rules.WriteFrame(w, 0, &last{len(keys)}); err != nil {
+	if err := rules.WriteFrame(w, 0, &recorded{}, rules.MaxFrame); err != nil {
 		return nil, err
 	}
 	err = w.Close()
@@ -64,7 +61,7 @@ func parse(data []byte) (map[key][]byte, error) {
 	out, r := map[key][]byte{}, bytes.NewReader(text)
 	for r.Len() > 0 {
 		var one recorded
-		id, err := rules.ReadFrame(r, &one)
+		id, err := rules.ReadFrame(r, &one, rules.MaxFrame)
 		switch {
 		case id == 0 && r.Len() == 0: // the last one, whatever it has
 			return out, nil
