@@ -25,7 +25,8 @@ var rooms = []room{
 	// It rose by 360 for reconciles that were lost behind slow functions (110), that are named while they run and when
 	// they fail (200), and retries that give back what they do not need (50).
 	// It rose by 220 for calls that end whatever hangs below them, bodies that trickle, and groups that are asked side by side.
-	{"pipeline", 27540, 19000, []string{
+	// It rose by 350 for controllers that work with what they can read, and for what joins later (ADR 41).
+	{"pipeline", 27890, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -71,7 +72,8 @@ var rooms = []room{
 // It rose by 434 with pipeline, for kinds that are gone, and for those whose scope changes.
 // It rose by 362 with pipeline, for reconciles that were lost, or not named.
 // It rose by 300 with pipeline and shelf, for what hangs, and for roles that are aggregated.
-const maxCore = 54440
+// It rose by 330 with pipeline, for controllers that work with what they can read.
+const maxCore = 54770
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
