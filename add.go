@@ -48,10 +48,7 @@ func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 	all := closers{closer(m.changed), added}
 	if phase == Lead && m.elector != nil {
 		for _, at := range m.allClusters() {
-			s := &standby{cluster: at, controller: c}
-			if at != m {
-				s.in = at
-			}
+			s := &standby{cluster: at, controller: c, in: m.in(at)}
 			warm, err := m.life.add(Always, strings.TrimSuffix(c.Name()+" on standby in "+at.cluster, " in "), s.Run)
 			if err != nil {
 				return nil, errors.Join(err, all.Close())
@@ -70,14 +67,24 @@ func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 
 // checked adds the state of a controller to the readiness checks and to the debug pages.
 func (m *Manager) checked(c controller.Interface) closer {
+	optional := m.optionalKinds(c)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.controllers[c.Name()] = c
+	m.controllers[c.Name()], m.optional[c.Name()] = c, optional
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.controllers, c.Name())
+		delete(m.optional, c.Name())
 	}
+}
+
+// in returns what the methods of controllers of m take for a cluster.
+func (m *Manager) in(cluster *Manager) controller.Manager {
+	if cluster == m {
+		return nil
+	}
+	return cluster
 }
 
 // closers close one after the other, the last one first. So the checks and metrics of a member end before

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/object"
 )
 
 // namedController is a controller with a name and a place to run.
@@ -15,9 +16,10 @@ type namedController struct {
 	every bool
 }
 
-func (c namedController) Name() string              { return c.name }
-func (c namedController) EveryReplica() bool        { return c.every }
-func (c namedController) Run(context.Context) error { return nil }
+func (c namedController) Name() string                                     { return c.name }
+func (c namedController) EveryReplica() bool                               { return c.every }
+func (c namedController) Run(context.Context) error                        { return nil }
+func (c namedController) OptionalKinds(controller.Manager) []object.Object { return nil }
 
 func TestAddControllerRunsInLeadOrOnEveryReplica(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})

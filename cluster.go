@@ -28,8 +28,8 @@ var ofCluster = []string{"Config", "Kubeconfig", "Context", "Scheme", "Cache", "
 // Any other field that is set is an *[option.Error], and so is a name with other characters than letters,
 // digits, "-", "_" and ".". A name that is taken is a *[DuplicateNameError].
 //
-// Run does not ask whether that cluster answers. While it does not, its sources wait, and its checks fail; see
-// [Manager.Ready]. The metrics of its cache, clients, events and controllers have the label cluster, and its
+// Run does not ask whether that cluster answers. While it does not, controllers work without its sources, and its
+// checks fail; see controller.Options.CacheSyncTimeout and [Manager.Ready]. The metrics of its cache, clients, events and controllers have the label cluster, and its
 // lines in the log the key cluster. A cluster stays as long as m.
 func (m *Manager) Cluster(name string, o Options) (*Manager, error) {
 	if name == "" || checkName(name) != name || strings.Contains(name, ":") {

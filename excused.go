@@ -25,7 +25,40 @@ const convertedWait = 10 * time.Second
 const (
 	whyConversion = "it may wait for the conversion webhook of this program"
 	whyWebhooks   = "the webhooks of this program work without it"
+	whyOptional   = "the server may not serve the kind: it is optional"
 )
+
+// clusterKind is a kind in one of the clusters; the program's own has no name.
+type clusterKind struct {
+	cluster string
+	kind    schema.GroupKind
+}
+
+// optionalKinds are the kinds of a controller of m that the server may not serve.
+func (m *Manager) optionalKinds(c controller.Interface) (all []clusterKind) {
+	for _, at := range m.allClusters() {
+		for _, o := range c.OptionalKinds(m.in(at)) {
+			all = append(all, clusterKind{at.cluster, o.GetObjectKind().GroupVersionKind().GroupKind()})
+		}
+	}
+	return all
+}
+
+// absentOptional reports whether a watch fails because the server does not serve a kind that is optional for a
+// controller. One that needs the kind fails a check of its own.
+func (m *Manager) absentOptional(w clusterWatch) bool {
+	if _, absent := errors.AsType[*client.NotServedError](w.State.Err); !absent {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, kinds := range m.optional {
+		if slices.Contains(kinds, clusterKind{w.cluster, w.Kind.GVK.GroupKind()}) {
+			return true
+		}
+	}
+	return false
+}
 
 // excused reports whether a watch that is not in order may wait for the webhooks of this program, which
 // are served.
@@ -58,7 +91,8 @@ func (m *Manager) whyExcused(c controller.Interface, s controller.State, excused
 	if (fails || elsewhere) && m.servesWebhooks() {
 		return whyWebhooks
 	}
-	if len(excused) == 0 || s.Phase != controller.Syncing {
+	_, waits := errors.AsType[*controller.SyncError](s.Err)
+	if len(excused) == 0 || s.Phase != controller.Syncing && !waits {
 		return ""
 	}
 	if slices.ContainsFunc(c.Kinds(nil), func(o object.Object) bool {

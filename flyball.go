@@ -76,6 +76,7 @@ type program struct {
 
 	mu          sync.Mutex
 	controllers map[string]controller.Interface // by name
+	optional    map[string][]clusterKind        // kinds that the server may not serve, by the name of their controller
 	clusters    []*Manager                      // the first is that of the program
 }
 
@@ -95,7 +96,7 @@ func New(o Options) (*Manager, error) {
 	}
 	m := &Manager{o: o, files: newKubeconfig(given, o), logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}), program: &program{
 		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), pageMux: newPathMux(),
-		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{},
+		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{}, optional: map[string][]clusterKind{},
 	}}
 	m.clusters = []*Manager{m}
 	if err := m.connect(); err != nil {
@@ -250,7 +251,13 @@ func (m *Manager) Events() *event.Recorder { return m.events }
 func (m *Manager) Scheme() *runtime.Scheme { return m.bare.Scheme() }
 
 // Mapper tells which resource serves a kind. It may ask the server.
-func (m *Manager) Mapper() meta.RESTMapper { return m.bare.Mapper() }
+func (m *Manager) Mapper() meta.RESTMapper {
+	own, ok := m.bare.Mapper().(following)
+	if !ok || m.cluster == "" {
+		return m.bare.Mapper()
+	}
+	return clusterMapper{own, m}
+}
 
 // Logger is the base of the logs of controllers without a logger of their own.
 func (m *Manager) Logger() *slog.Logger { return m.logger }

@@ -75,7 +75,7 @@ type Options struct {
 	Stop Bounds
 	// SyncTimeout is how long Run waits for the kinds that were opened in the cache before it, until it starts
 	// the phase Always. Zero: 2 minutes. Negative: not at all. It does not wait for kinds with a known error,
-	// nor for the kinds of controllers: each controller waits for its own.
+	// nor for the kinds of controllers: see controller.Options.CacheSyncTimeout.
 	SyncTimeout time.Duration
 	// Events bound the requests of the recorder of events. Zero fields: its defaults.
 	Events event.Limits

@@ -106,13 +106,15 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 //	cache:RESOURCE.GROUP     the kind has synced and follows the server; :NAMESPACE, :metadata or :2
 //	                         is appended where several watches need to be told apart
 //	cache:CLUSTER:…          the same for a cluster of [Manager.Cluster]
-//	controller:NAME          the sources of a controller that runs here have synced, and none of them
-//	                         has failed for five minutes; see controller.FailingError
+//	controller:NAME          the sources of a controller that runs here have synced, in all namespaces and
+//	                         clusters, and none of them has failed for five minutes; see
+//	                         controller.SyncError and controller.FailingError
 //
 // Some failures are excused, since API servers call the webhooks of ready replicas only; the verbose answer
 // names them. A kind that the webhooks of this program convert is excused while the API server cannot list
 // it: the list may need the conversion. A controller that waits for such a kind is excused, too. A refusal
-// for lack of permission is not excused; see [Manager.HandleConversion]. Webhooks work without the sources of
+// for lack of permission is not excused; see [Manager.HandleConversion]. A kind that the server does not serve is
+// excused if a source of a controller is optional for it; see [controller.Source.Optional]. Webhooks work without the sources of
 // controllers and without further clusters. So a program that serves webhooks excuses controllers whose sources
 // fail, kinds of a further cluster, and controllers that wait for one. Failing reconciles do not affect
 // readiness.
@@ -130,6 +132,8 @@ func (m *Manager) checkCaches(context.Context) map[string]error {
 		err := w.files.explain(checkWatch(w.Watch))
 		switch {
 		case err == nil:
+		case m.absentOptional(w):
+			err = &probe.ExcusedError{Why: whyOptional, Err: err}
 		case w.cluster != "" && m.servesWebhooks():
 			err = &probe.ExcusedError{Why: whyWebhooks, Err: err}
 		case w.cluster == "" && m.excused(w.Kind.GVK.GroupKind(), w.State, now):

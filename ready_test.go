@@ -243,7 +243,8 @@ func TestFailingSourcesFailReadiness(t *testing.T) {
 // failingController has a name and a state, which is all that readiness uses.
 type failingController struct{ controller.Interface }
 
-func (failingController) Name() string { return "orders" }
+func (failingController) Name() string                                     { return "orders" }
+func (failingController) OptionalKinds(controller.Manager) []object.Object { return nil }
 func (failingController) State() controller.State {
 	return controller.State{Phase: controller.Working, Err: &controller.FailingError{Controller: "orders", Sources: []controller.SourceFailure{
 		{Source: "Watches(Pod)", Objects: 2, Since: time.Now().Add(-time.Hour), Err: errors.New("no index")},

@@ -3,6 +3,9 @@ package flyball
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
@@ -34,6 +37,24 @@ func (m *Manager) inCluster(err error) error {
 	return &clusterError{m.cluster, err}
 }
 
+// following is the mapper of a client: it follows the server.
+type following interface {
+	meta.RESTMapper
+	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error)
+	Known(gvk schema.GroupVersionKind) *meta.RESTMapping
+}
+
+// clusterMapper is the mapper of a further cluster. The errors of Mapping name the cluster.
+type clusterMapper struct {
+	following
+	manager *Manager
+}
+
+func (c clusterMapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	m, err := c.following.Mapping(ctx, gvk)
+	return m, c.manager.inCluster(err)
+}
+
 // clusterError is an error of a watch in a further cluster.
 type clusterError struct {
 	cluster string
@@ -51,8 +72,14 @@ type subscription struct {
 	manager *Manager
 }
 
-// Err implements controller.Subscription.
-func (s subscription) Err() error { return s.manager.inCluster(s.Subscription.Err()) }
+// Waiting implements controller.Subscription.
+func (s subscription) Waiting() (watches map[string]error, of int) {
+	watches, of = s.Subscription.Waiting()
+	for namespace, err := range watches {
+		watches[namespace] = s.manager.inCluster(err)
+	}
+	return watches, of
+}
 
 // Close implements controller.Subscription.
 func (s subscription) Close() {

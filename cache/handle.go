@@ -101,6 +101,13 @@ func (s *Subscription) ResyncEvery(period time.Duration) {
 	}
 }
 
+// Resync reports every object again soon; see [informer.Registration.Resync].
+func (s *Subscription) Resync() {
+	for _, r := range s.regs {
+		r.Resync()
+	}
+}
+
 // await closes synced when every registration has synced. It returns without that if one never
 // will.
 func (s *Subscription) await(synced chan<- struct{}) {
@@ -119,6 +126,18 @@ func (s *Subscription) await(synced chan<- struct{}) {
 // Synced is closed when the calls for all initial objects have returned. It stays open if the
 // subscription is closed, or an informer stops, before that.
 func (s *Subscription) Synced() <-chan struct{} { return s.synced }
+
+// Waiting returns the watches for which Synced waits, by namespace; a watch of all namespaces has an empty one. The error
+// is what currently prevents the watch from working, or nil. of is the number of all watches.
+func (s *Subscription) Waiting() (watches map[string]error, of int) {
+	watches = map[string]error{}
+	for i, r := range s.regs {
+		if !r.HasSynced() {
+			watches[s.informers[i].Selection().Namespace] = s.informers[i].State().Err
+		}
+	}
+	return watches, len(s.regs)
+}
 
 // Err returns what currently prevents the watches from working, or nil.
 func (s *Subscription) Err() error {

@@ -37,10 +37,10 @@ type Controller[R comparable] struct {
 // State is the state of a controller at one time.
 type State struct {
 	Phase Phase
-	// Err is why the controller does not do its work. It is a *SyncError while a source cannot sync for a
-	// known cause. It is a *FailingError while the controller works and a source has failed for five minutes
-	// without a break. It is nil for failures of single objects: see SourceFailures, and the status of the
-	// objects.
+	// Err is why the controller does not do its work, or not all of it. It is a *SyncError with the sources that
+	// have not synced: while it syncs for those with a known cause, while it works for all. Else it is a
+	// *FailingError while the controller works and a source has failed for five minutes without a break. It is
+	// nil for failures of single objects: see SourceFailures, and the status of the objects.
 	Err error
 }
 
@@ -50,9 +50,9 @@ type Phase uint8
 const (
 	// Stopped: Run is not running.
 	Stopped Phase = iota
-	// Syncing: sources hand over the existing objects; workers have not started.
+	// Syncing: sources hand over the existing objects; workers have not started. See Options.CacheSyncTimeout.
 	Syncing
-	// Working: workers reconcile.
+	// Working: workers reconcile. Sources that failed at the start may be missing: State.Err names them.
 	Working
 	// Stopping: no new reconcile starts; running ones may finish.
 	Stopping
@@ -131,6 +131,15 @@ func (c *Controller[R]) EveryReplica() bool { return c.o.EveryReplica }
 // for the manager of the controller. Each is an empty object of the Go type of [For], [Owns] or [Watches],
 // with apiVersion and kind set. The objects belong to the caller.
 func (c *Controller[R]) Kinds(in Manager) []object.Object {
+	return c.kinds(in, func(*Source[R]) bool { return true })
+}
+
+// OptionalKinds are those of Kinds of which a source is [Source.Optional].
+func (c *Controller[R]) OptionalKinds(in Manager) []object.Object {
+	return c.kinds(in, func(s *Source[R]) bool { return s.optional })
+}
+
+func (c *Controller[R]) kinds(in Manager, which func(*Source[R]) bool) []object.Object {
 	if in == nil {
 		in = c.mgr
 	}
@@ -138,7 +147,7 @@ func (c *Controller[R]) Kinds(in Manager) []object.Object {
 	seen := map[kindForm]bool{}
 	for i := range c.sources {
 		s := &c.sources[i]
-		if s.proto == nil || s.from != in {
+		if s.proto == nil || s.from != in || !which(s) {
 			continue
 		}
 		form := kindForm{s.gvk, reflect.TypeOf(s.proto)}
@@ -163,7 +172,9 @@ type kindForm struct {
 func (c *Controller[R]) State() State {
 	r, s := c.present()
 	if s.Phase == Working && s.Err == nil && r != nil {
-		s.Err = r.failing(time.Now())
+		if s.Err = r.unsynced(false); s.Err == nil {
+			s.Err = r.failing(time.Now())
+		}
 	}
 	return s
 }

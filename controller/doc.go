@@ -13,10 +13,10 @@
 //	                                         └────── retry, requeue ◄── next(result, error)
 //
 // The cache shows a change before its requests are queued. Workers start when every source has handed over
-// its existing objects. So a reconcile sees the change that caused it, or a newer state. Two workers never
+// its existing objects; see Options.CacheSyncTimeout for those that fail. So a reconcile sees the change that caused it, or a newer state. Two workers never
 // reconcile one key at once. After the last change of a key at least one reconcile starts.
 //
 // Failures are isolated. A predicate that panics lets the event pass. A handler that fails is called again
-// with backoff. A reconcile that panics counts as failed. A kind that cannot be watched keeps its
-// controller from starting and is logged once; other controllers go on.
+// with backoff. A reconcile that panics counts as failed. A kind, namespace
+// or cluster that cannot be watched is logged once, and all else goes on.
 package controller

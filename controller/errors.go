@@ -83,11 +83,12 @@ func (e *FailingError) Unwrap() []error {
 	return errs
 }
 
-// SyncError says that workers cannot start because sources have not synced.
+// SyncError names sources that have not synced, or not in all namespaces. Workers wait for them, or work without them;
+// see Options.CacheSyncTimeout.
 type SyncError struct {
 	Controller string
-	// Sources are the ones that have not synced, in the order of the controller's sources. Their Err is
-	// the known cause, or nil; no other field is set.
+	// Sources are the ones that have not synced, in the order of the controller's sources. Their Waiting has
+	// the namespaces, and Err is the known cause, or nil; no other field is set.
 	Sources []SourceFailure
 }
 
@@ -97,6 +98,9 @@ func (e *SyncError) Error() string {
 	for i, s := range e.Sources {
 		b.WriteString([]string{": ", "; "}[min(i, 1)])
 		b.WriteString(s.Source)
+		if in := s.in(); in != "" {
+			b.WriteString(" in " + in)
+		}
 		if s.Err != nil {
 			b.WriteString(": ")
 			b.WriteString(s.Err.Error())

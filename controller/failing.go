@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,9 @@ const failingAfter = 5 * time.Minute
 type SourceFailure struct {
 	// Source is as in "Watches(Pod)".
 	Source string
+	// Waiting has the namespaces of the watches that have not synced; empty for one of all namespaces. A kind that
+	// the server does not serve, and that is [Source.Optional], does not count.
+	Waiting []string
 	// Objects is the number of objects with changes that wait because the handler fails on them. It is 0
 	// for [Channel] and [Requests].
 	Objects int
@@ -24,6 +28,9 @@ type SourceFailure struct {
 	Since time.Time
 	Err   error
 }
+
+// in names the namespaces of Waiting; empty for all.
+func (s *SourceFailure) in() string { return strings.Join(s.Waiting, ", ") }
 
 // SourceFailures has an element for each source, in the order of the sources, failing or not. It is nil while
 // the controller does not run.
@@ -35,6 +42,7 @@ func (c *Controller[R]) SourceFailures() []SourceFailure {
 	all := make([]SourceFailure, len(current.feeds))
 	for i, f := range current.feeds {
 		all[i], _ = f.failure(time.Now())
+		all[i].Waiting = f.lacks().waiting
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -86,7 +87,7 @@ func TestFailingSourceIsInTheState(t *testing.T) {
 				}
 				works.Store(true)
 				pass(5 * time.Minute)
-				if all := c.SourceFailures(); len(all) != 1 || all[0] != (controller.SourceFailure{Source: "Watches(Pod)"}) || c.State().Err != nil {
+				if all := c.SourceFailures(); len(all) != 1 || !reflect.DeepEqual(all[0], controller.SourceFailure{Source: "Watches(Pod)"}) || c.State().Err != nil {
 					t.Errorf("after it works: %+v, %v", all, c.State().Err)
 				}
 				if err := stop(); err != nil || c.State().Err != nil {

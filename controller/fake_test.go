@@ -126,10 +126,25 @@ func (w *watch) Synced() <-chan struct{} { return w.synced }
 
 func (w *watch) ResyncEvery(time.Duration) {}
 
-func (w *watch) Err() error {
+func (w *watch) Waiting() (map[string]error, int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.bad
+	select {
+	case <-w.synced:
+		return nil, 1
+	default:
+		return map[string]error{"": w.bad}, 1
+	}
+}
+
+func (w *watch) Resync() {
+	w.calls.Lock()
+	defer w.calls.Unlock()
+	for key, e := range w.last {
+		if e != nil && !w.closed {
+			w.fn(store.Change{Key: key, Old: e, New: e, Resync: true})
+		}
+	}
 }
 
 func (w *watch) fail(err error) {

@@ -186,7 +186,7 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 		f.sub, f.subErr = sub, err
 		f.mu.Unlock()
 		if err == nil {
-			if f.o.Resync > 0 && (f.source.isFor || !slices.ContainsFunc(f.sources, func(s Source[R]) bool { return s.isFor })) {
+			if f.o.Resync > 0 && f.isMain() {
 				sub.ResyncEvery(f.o.Resync)
 			}
 			close(f.opened)
@@ -196,6 +196,12 @@ func (f *feed[R]) open(stop context.Context) Subscription {
 			return nil
 		}
 	}
+}
+
+// isMain reports whether the objects of the source are those that the controller is about: of For, or of all sources
+// if there is no For.
+func (f *feed[R]) isMain() bool {
+	return f.source.isFor || !slices.ContainsFunc(f.sources, func(s Source[R]) bool { return s.isFor })
 }
 
 func (f *feed[R]) subscribe(ctx context.Context) (sub Subscription, err error) {
@@ -252,17 +258,18 @@ func (f *feed[R]) wait() <-chan struct{} {
 	}
 }
 
-// err is the known cause that keeps the source from syncing: an overdue call, or an error of its watch.
-func (f *feed[R]) err() error {
-	if c, began, ok := f.watch.Overdue(); ok {
-		return &OverdueError{Part: c.part, Key: c.key, For: time.Since(began)}
-	}
+// watches are those that have not synced, as Subscription.Waiting has them. A source of events from outside has no
+// watches. One that is not open counts as one watch.
+func (f *feed[R]) watches() (waiting map[string]error, of int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sub == nil {
-		return f.subErr
+	switch {
+	case f.source.outside != nil:
+		return nil, 0
+	case f.sub == nil:
+		return map[string]error{"": f.subErr}, 1
 	}
-	return f.sub.Err()
+	return f.sub.Waiting()
 }
 
 // overdue reports a call that has taken a second.

@@ -14,7 +14,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
@@ -44,8 +47,9 @@ func TestWorkersWaitForEverySource(t *testing.T) {
 	})
 }
 
-// A forbidden kind is in the state within seconds, is logged once, and the controller waits for it.
-func TestForbiddenKindIsNamedAndWaitedFor(t *testing.T) {
+// A forbidden kind is in the state within seconds and is logged once. Workers start without it after ten seconds. When
+// it is allowed everything is reconciled again.
+func TestForbiddenKindIsNamedAndNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		m, r := newManager(), &recorder{}
@@ -56,26 +60,85 @@ func TestForbiddenKindIsNamedAndWaitedFor(t *testing.T) {
 		stop := start(c)
 		m.watch("Deployment").set(deployment("a", 1), true)
 		close(m.watch("Deployment").synced)
+		named := func(phase controller.Phase) {
+			t.Helper()
+			s := c.State()
+			if e, ok := errors.AsType[*controller.SyncError](s.Err); s.Phase != phase || !ok || !errors.Is(e, forbidden) ||
+				e.Error() != `controller "test": not synced: Owns(Pod): forbidden: list pods` {
+				t.Errorf("%v, want %v", s, phase)
+			}
+		}
 		pass(3 * time.Second)
-		var unsynced *controller.SyncError
-		if err := c.State().Err; !errors.As(err, &unsynced) || !errors.Is(err, forbidden) ||
-			err.Error() != `controller "test": not synced: Owns(Pod): forbidden: list pods` {
-			t.Errorf("after 3 s: %v", err)
+		if named(controller.Syncing); len(r.calls()) != 0 {
+			t.Errorf("calls %q after three seconds", r.calls())
+		}
+		pass(8 * time.Second)
+		if named(controller.Working); !slices.Equal(r.calls(), []string{"a listed×1"}) {
+			t.Errorf("calls %q after eleven seconds", r.calls())
 		}
 		pass(time.Hour)
-		if n := strings.Count(text.String(), "level=ERROR"); n != 2 {
-			t.Errorf("%d lines of log, want one when it was known and one at the timeout:\n%s", n, text.String())
+		if n, m := strings.Count(text.String(), "level=ERROR"), strings.Count(text.String(), "level=WARN"); n != 1 || m != 1 {
+			t.Errorf("%d errors, want one for the source, and %d warnings, want one of the start:\n%s", n, m, text.String())
 		}
 		m.watch("Pod").fail(nil)
+		m.watch("Pod").set(pod("p", 1, "b"), true)
 		close(m.watch("Pod").synced)
-		synctest.Wait()
-		if got := r.calls(); len(got) != 1 || c.State() != (controller.State{Phase: controller.Working}) {
+		pass(2 * time.Second)
+		if got := r.calls(); !slices.Equal(got, []string{"a listed×1", "b listed×1", "a resynced×1"}) || c.State() != (controller.State{Phase: controller.Working}) {
 			t.Errorf("%v, calls %q once the permission was there", c.State(), got)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// A kind that the server does not serve holds up nothing if it is optional, also with RequireSync. Whatever else is
+// wrong with it does.
+func TestOptionalKinds(t *testing.T) {
+	unserved := func(gvk schema.GroupVersionKind) error {
+		return fmt.Errorf("list: %w", &client.NotServedError{GVK: gvk})
+	}
+	for name, tt := range map[string]struct {
+		err  error
+		want bool // it works at once
+	}{
+		"not served":              {unserved(podGVK), true},
+		"unknown to the mapper":   {&meta.NoKindMatchError{GroupKind: podGVK.GroupKind()}, true},
+		"another is not served":   {unserved(nodeGVK), false},
+		"forbidden":               {errors.New("forbidden"), false},
+		"no answer":               {nil, false},
+		"owners are not served":   {unserved(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}), false},
+		"another version of ours": {unserved(schema.GroupVersionKind{Version: "v2", Kind: "Pod"}), true},
+	} {
+		for _, require := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, %v", name, require), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m, r := newManager(), &recorder{}
+					c := newController(t, m, r.Reconcile, controller.Options{RequireSync: require}, forDeployments(), controller.Owns[corev1.Pod]().Optional())
+					m.watch("Pod").fail(tt.err)
+					stop := start(c)
+					m.watch("Deployment").set(deployment("a", 1), true)
+					close(m.watch("Deployment").synced)
+					pass(2 * time.Second)
+					if s := c.State(); (s == controller.State{Phase: controller.Working}) != tt.want || len(r.calls()) == 1 != tt.want {
+						t.Errorf("%v, calls %q", s, r.calls())
+					}
+					var kinds []string
+					for _, o := range c.OptionalKinds(nil) {
+						kinds = append(kinds, o.GetObjectKind().GroupVersionKind().Kind)
+					}
+					if !slices.Equal(kinds, []string{"Pod"}) {
+						t.Errorf("optional kinds %q", kinds)
+					}
+					pass(3 * time.Minute)
+					if err := stop(); (err != nil) != (require && !tt.want) {
+						t.Errorf("Run: %v", err)
+					}
+				})
+			})
+		}
+	}
 }
 
 func TestRequireSyncFailsRun(t *testing.T) {

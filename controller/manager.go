@@ -53,6 +53,8 @@ type Interface interface {
 	// Kinds are the kinds watched in the cluster of a manager, each once; nil stands for the manager of
 	// the controller. A standby keeps them in its caches.
 	Kinds(in Manager) []object.Object
+	// OptionalKinds are those of Kinds that the server may not serve; see [Source.Optional].
+	OptionalKinds(in Manager) []object.Object
 	// State is for readiness.
 	State() State
 	// QueueStats, QueueDepths, SourceFailures and Reconciles are for metrics and debug pages.
@@ -66,11 +68,15 @@ type Interface interface {
 type Subscription interface {
 	// Synced is closed when fn has returned for everything that existed at the start.
 	Synced() <-chan struct{}
-	// Err is the known cause that keeps the watch from working at present, nil if there is none.
-	Err() error
+	// Waiting has the watches for which Synced waits, by namespace; a watch of all namespaces has an empty one. The
+	// error is the known cause that keeps the watch from working at present, or nil. of is the number of all
+	// watches.
+	Waiting() (watches map[string]error, of int)
 	// ResyncEvery shows every object again once in each period, spread over it, as a change with
 	// Resync set.
 	ResyncEvery(period time.Duration)
+	// Resync shows every object of the watches that have synced once more, and soon, as a change with Resync set.
+	Resync()
 	// Close ends the calls of fn and returns after the last one has returned. Closing twice is fine.
 	Close()
 }

@@ -47,12 +47,19 @@ type Options struct {
 	// ReconcileTimeout is how long a reconcile may take before its ctx ends, with ErrReconcileTimeout
 	// as the cause. Zero or negative: no bound.
 	ReconcileTimeout time.Duration
-	// CacheSyncTimeout is how long the sources may take to sync. After it an error is reported that
-	// names each kind and its cause. Zero: 2 minutes. Negative: no bound. A known cause, such as a
-	// missing permission, is reported within seconds in any case.
+	// CacheSyncTimeout is how long the workers wait for sources that have not synced. After it an error is
+	// logged that names each kind and its cause. Zero: 2 minutes. Negative: no bound.
+	//
+	// For a watch that fails for a known cause they wait ten seconds only, and start without it. Such causes
+	// are a missing permission, a kind that is not served, or a cluster that does not answer. Each namespace
+	// that is watched by itself has a watch of its own. The log, the state and readiness name what is missing,
+	// and reads of it from the cache are errors, never empty. When it works at last, everything is reconciled
+	// again: each object of For, or without a For what the handlers of the sources request.
+	//
+	// Workers wait without end for the first watch of For, or without a For for that of any source.
 	CacheSyncTimeout time.Duration
-	// RequireSync makes Run fail with a *SyncError after CacheSyncTimeout. Otherwise the controller
-	// waits on, other controllers run, and it starts when its sources have synced.
+	// RequireSync makes workers wait for every source, and Run fail with a *SyncError after
+	// CacheSyncTimeout.
 	RequireSync bool
 	// StopOnPanic makes a panic of the reconciler end Run with a *run.PanicError, which stops the
 	// manager. Otherwise the panic is recovered from, reported, and counts as an error.

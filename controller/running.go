@@ -67,10 +67,16 @@ func (r *running[R]) run(ctx context.Context) error {
 		intake.Go(f.source.String(), func(fed context.Context) error { return f.run(stop, fed) })
 	}
 	unwatch := context.AfterFunc(fed, func() { cancel(errStopping) })
-	err := r.waitForSync(stop)
+	s := &syncing[R]{running: r, reported: reports{}}
+	err := s.start(stop)
 	if err == nil && stop.Err() == nil {
 		r.set(Working, nil)
-		r.logger.Info("controller started", "workers", r.o.Workers)
+		if missing := r.unsynced(false); missing != nil {
+			r.logger.Warn("controller started without some of its sources", "workers", r.o.Workers, "err", missing)
+		} else {
+			r.logger.Info("controller started", "workers", r.o.Workers)
+		}
+		intake.Go("", func(context.Context) error { s.follow(stop); return nil })
 		err = r.work(stop)
 	}
 	r.stopping()

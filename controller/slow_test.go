@@ -63,8 +63,14 @@ func (c cached) Subscribe(_ context.Context, _ object.Object, name string, fn fu
 
 type registration struct{ *informer.Registration }
 
-func (registration) Err() error { return nil }
-func (r registration) Close()   { _ = r.RemoveAndWait(context.Background()) }
+func (r registration) Waiting() (map[string]error, int) {
+	if r.HasSynced() {
+		return nil, 1
+	}
+	return map[string]error{"": nil}, 1
+}
+
+func (r registration) Close() { _ = r.RemoveAndWait(context.Background()) }
 
 // newCached runs an informer until the returned function is called.
 func newCached(t *testing.T, log io.Writer) (cached, *feedtest.Server, func()) {

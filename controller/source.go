@@ -25,10 +25,11 @@ type Source[R comparable] struct {
 	handler    handler.Handler[R] // nil for Owns until New has seen For
 	from       Manager            // of the watched cluster; nil until New: that of the controller
 
-	isFor bool
-	noFor bool
-	owns  bool
-	owned handler.Handler[R] // For: the handler of the sources that are Owns
+	isFor    bool
+	noFor    bool
+	optional bool // the server may not serve the kind
+	owns     bool
+	owned    handler.Handler[R] // For: the handler of the sources that are Owns
 	// outside feeds events until ctx ends or there are no more.
 	outside func(ctx context.Context, sink sink[R]) error
 
@@ -138,6 +139,16 @@ func WithoutFor() Source[reconcile.Request] {
 // for a source of events from outside.
 func (s Source[R]) From(m Manager) Source[R] {
 	s.from = m
+	return s
+}
+
+// Optional says that the server may not serve the kind: its definition may come later, or never. That is no failure
+// then: no worker waits for it, and the program is ready. The source joins as soon as the kind is served, and every
+// object is reconciled again; see Options.CacheSyncTimeout. Until then reads of the kind are errors that are a
+// *client.NotServedError. Whatever else keeps the source from working is a failure, as for other sources. For a
+// source of events from outside it changes nothing.
+func (s Source[R]) Optional() Source[R] {
+	s.optional = true
 	return s
 }
 

@@ -113,6 +113,13 @@ func (d *initialEvents) handled(key object.Key) {
 	}
 }
 
+// waits reports whether the handler was not called yet for objects of the first list that have come.
+func (d *initialEvents) waits() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.keys) > 0
+}
+
 // complete records that the first list is complete. It returns a channel that is closed when the handler was called for
 // all of it, nil if it was.
 func (d *initialEvents) complete() <-chan struct{} {

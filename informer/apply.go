@@ -294,6 +294,9 @@ func (a *applier) resync(now time.Time) {
 		}
 	}
 	for _, r := range a.in.registered() {
+		if r.once.Swap(false) {
+			a.resyncAll(r)
+		}
 		if every := r.every.Load(); every > 0 {
 			sooner(a.resyncSome(r, time.Duration(every), now))
 		}
@@ -303,9 +306,7 @@ func (a *applier) resync(now time.Time) {
 		if r.nextResync.IsZero() {
 			r.nextResync = now.Add(r.resync)
 		} else if !now.Before(r.nextResync) {
-			for e := range a.in.store.Snapshot().All() {
-				r.offer(store.Change{Key: e.Key(), Old: e, New: e, Resync: true})
-			}
+			a.resyncAll(r)
 			r.nextResync = now.Add(r.resync)
 		}
 		sooner(r.nextResync)

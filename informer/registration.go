@@ -24,8 +24,10 @@ type Registration struct {
 	// directly.
 	backlog *delta.Queue
 
-	// every is the resync period of a source; see ResyncEvery. The applier owns nextResync and spread.
+	// every is the resync period of a source; see ResyncEvery. once asks for one resync; see Resync. The applier
+	// owns nextResync and spread.
 	every      atomic.Int64
+	once       atomic.Bool
 	nextResync time.Time
 	spread     spread
 

@@ -83,6 +83,13 @@ func (a *applier) resyncSome(r *Registration, period time.Duration, now time.Tim
 	return s.next(now, n)
 }
 
+// resyncAll resyncs all objects.
+func (a *applier) resyncAll(r *Registration) {
+	for e := range a.in.store.Snapshot().All() {
+		r.offer(store.Change{Key: e.Key(), Old: e, New: e, Resync: true})
+	}
+}
+
 // ResyncEvery resyncs a source: it gets every object once in each period, spread over the period. The first
 // period begins when the informer has synced. Such a change has Resync set. It comes in order with the other
 // changes, on the same goroutine. No object is decoded. Zero or negative: no resync, which is the default. For a
@@ -90,4 +97,13 @@ func (a *applier) resyncSome(r *Registration, period time.Duration, now time.Tim
 func (r *Registration) ResyncEvery(period time.Duration) {
 	r.every.Store(int64(max(period, 0)))
 	r.inf.wake()
+}
+
+// Resync resyncs a source once and soon: it gets every object as in ResyncEvery, not spread. Before the source has
+// synced it does nothing: the source gets every object anyway. Calls that come before the resync begins are one.
+func (r *Registration) Resync() {
+	if r.HasSynced() {
+		r.once.Store(true)
+		r.inf.wake()
+	}
 }

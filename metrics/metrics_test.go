@@ -110,7 +110,7 @@ func everything() *metrics.Metrics {
 		working: working{name: "order", phase: controller.Working, queue: workqueue.Stats{Adds: 10, Retries: 2, Aged: 1, Depth: 3, Delayed: 4,
 			InFlight: 1, OldestWaiting: time.Second, LongestRunning: 2 * time.Second, Unfinished: 3 * time.Second}},
 		depths:   []workqueue.Depth{{Priority: 0, Keys: 2}, {Priority: -100, Keys: 1}},
-		failures: []controller.SourceFailure{{Source: "For(Order)"}, {Source: "Watches(Pod)", Objects: 2}, {Source: "Watches(Pod)", Objects: 1}},
+		failures: []controller.SourceFailure{{Source: "For(Order)", Waiting: []string{"b", "c"}}, {Source: "Watches(Pod)", Objects: 2}, {Source: "Watches(Pod)", Objects: 1}},
 	}
 	must(m.AddController(c))
 	h.Reconciled(controller.Reconciled{Outcome: controller.Success, Took: time.Millisecond})

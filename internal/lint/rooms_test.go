@@ -28,7 +28,8 @@ var rooms = []room{
 	// It rose by 140 for group versions that are listed when somebody asks, each for itself.
 	// It rose by 180 for a kubeconfig that changes, which is told.
 	// It rose by 190 for patches that keep what the elements of lists have beside the Go type.
-	{"pipeline", 28050, 19000, []string{
+	// It rose by 350 for controllers that work with what they can read, and for what joins later (ADR 41).
+	{"pipeline", 28400, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -80,7 +81,8 @@ var rooms = []room{
 // It rose by 140 with pipeline, for group versions that are listed when somebody asks.
 // It rose by 180 with pipeline, for a kubeconfig that changes.
 // It rose by 270 with pipeline, shelf and internal, for what the Go types do not have in lists and conversions.
-const maxCore = 55030
+// It rose by 330 with pipeline, for controllers that work with what they can read.
+const maxCore = 55360
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

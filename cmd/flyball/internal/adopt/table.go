@@ -98,7 +98,7 @@ var predicates = map[string]string{
 var controllerOptions = map[string]known{
 	"MaxConcurrentReconciles": {flyball: "controller.Options.Workers"},
 	"RateLimiter":             {flyball: "controller.Options.RateLimiter", note: "a function that makes it"},
-	"CacheSyncTimeout":        {flyball: "controller.Options.CacheSyncTimeout", note: "the controller waits on after it, unless RequireSync is set"},
+	"CacheSyncTimeout":        {flyball: "controller.Options.CacheSyncTimeout", note: "after it the controller works without what is missing, unless RequireSync is set"},
 	"RecoverPanic":            {flyball: "the default; controller.Options.StopOnPanic is the opposite"},
 	"NeedLeaderElection":      {flyball: "controller.Options.EveryReplica, which is the opposite"},
 	"ReconciliationTimeout":   {flyball: "controller.Options.ReconcileTimeout"},
