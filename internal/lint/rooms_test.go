@@ -25,13 +25,15 @@ var rooms = []room{
 	// It rose by 360 for reconciles that were lost behind slow functions (110), that are named while they run and when
 	// they fail (200), and retries that give back what they do not need (50).
 	// It rose by 220 for calls that end whatever hangs below them, bodies that trickle, and groups that are asked side by side.
-	{"pipeline", 27540, 19000, []string{
+	// It rose by 90 for a log whose first line says what program it is, and whose level leaves the format as it is.
+	{"pipeline", 27630, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
 	// It rose by 250 for children that are created once, or anew, and whose differences come back.
 	// It rose by 70 for roles that are aggregated, or not bound.
-	{"shelf", 12270, 10000, []string{
+	// It rose by 30 for checks that fail at a start, which is no warning.
+	{"shelf", 12300, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -71,7 +73,8 @@ var rooms = []room{
 // It rose by 434 with pipeline, for kinds that are gone, and for those whose scope changes.
 // It rose by 362 with pipeline, for reconciles that were lost, or not named.
 // It rose by 300 with pipeline and shelf, for what hangs, and for roles that are aggregated.
-const maxCore = 54440
+// It rose by 100 with pipeline and shelf, for the log.
+const maxCore = 54540
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
