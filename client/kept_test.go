@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flyball-io/flyball/internal/sizes"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -74,6 +75,45 @@ func keptReads[T any, P object.Ptr[T]](t *testing.T, f *fake, form string, all [
 				t.Fatal(err)
 			}
 			keep(v.Metadata.Name)
+		}
+	})
+}
+
+// So does one that keeps a string of each object of a watch.
+func TestKeptStringsOfWatchesKeepLittle(t *testing.T) {
+	const n = 300
+	for _, enc := range []wire.Encoding{wire.JSON, wire.Protobuf} {
+		c := sizes.Draw(t)
+		c.GVK, c.Encoding, c.First, c.Events = corev1.SchemeGroupVersion.WithKind("ConfigMap"), enc, nil, nil
+		for _, o := range testobj.Large(sizes.Namespace, n) {
+			c.Events = append(c.Events, sizes.Event{Type: "ADDED", Object: o})
+		}
+		live, err := New(c.Config(t), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer live.Close()
+		keptEvents[corev1.ConfigMap](t, live, enc.String()+" typed", n)
+		keptEvents[unstructured.Unstructured](t, live, enc.String()+" unstructured", n)
+	}
+}
+
+func keptEvents[T any, P object.Ptr[T]](t *testing.T, c *Live, form string, n int) {
+	t.Helper()
+	testobj.CheckKept(t, form+" Watch", n, func(keep func(string)) {
+		w, err := Watch[T, P](t.Context(), c, OfKind(corev1.SchemeGroupVersion.WithKind("ConfigMap")), AtVersion("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		for e, err := range w.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Object == nil || e.Type == wire.Bookmark {
+				break
+			}
+			keep(e.Object.GetLabels()["app"])
 		}
 	})
 }

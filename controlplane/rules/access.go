@@ -10,11 +10,13 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	rbacvalidation "k8s.io/kubernetes/pkg/registry/rbac/validation"
@@ -156,6 +158,17 @@ func userOf(req *Request) *user.DefaultInfo {
 
 // errOtherAccess refuses a request that core has read as another one: nobody has allowed what it is.
 var errOtherAccess = errors.New("the path is not clean")
+
+// refuseOther answers a request that core has read as another one, and reports whether it did.
+func (a *api) refuseOther(w http.ResponseWriter, r *http.Request, c *call) (bool, error) {
+	info, err := a.infos.NewRequestInfo(r)
+	if err != nil || c.req.Granted == "" || c.req.Granted == accessOf(info) {
+		return false, err
+	}
+	err = apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, errOtherAccess)
+	responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+	return true, nil
+}
 
 // accessOf describes the access that a request needs. See [Request.Granted].
 func accessOf(info *request.RequestInfo) string {

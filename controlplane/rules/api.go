@@ -220,6 +220,9 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	if c.req.Impersonate != nil {
 		return a.impersonate(w, r, c)
 	}
+	if other, err := a.refuseOther(w, r, c); other || err != nil {
+		return err
+	}
 	if err := a.dispatch(w, r, c, userOf(c.req), recorder); err != nil {
 		return err
 	}
@@ -235,16 +238,11 @@ func (a *api) serve(w *response, r *http.Request, c *call, recorder *warnings) (
 	return a.dangle(c)
 }
 
-// dispatch runs the handler of a resource or a document.
+// dispatch runs the handler of a resource or a document. Requests of the server itself pass here, too.
 func (a *api) dispatch(w http.ResponseWriter, r *http.Request, c *call, who user.Info, recorder *warnings) error {
 	info, err := a.infos.NewRequestInfo(r)
 	if err != nil {
 		return err
-	}
-	if granted := c.req.Granted; granted != "" && granted != accessOf(info) {
-		err := apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, errOtherAccess)
-		responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
-		return nil
 	}
 	if info.Resource == "services" {
 		defer a.services.acquire(c)()

@@ -113,6 +113,16 @@ var userCases = []conformanceCase{
 		s.do("GET", "/readyz", "")
 		s.reached("/version")
 	}},
+	{"what the server does within a request needs no role", func(s *session) {
+		s.grant("sue", rule("", "services", "*"))
+		s.as("sue")
+		s.post("~/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`)
+		s.post("~/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"b"},"spec":{"clusterIP":"None"}}`)
+		s.patch(mergePatch, "~/services/b", `{"spec":{"type":"ExternalName","externalName":"x.example.com","clusterIP":"","clusterIPs":null}}`)
+		s.patch(mergePatch, "~/services/b", `{"spec":{"type":"NodePort","externalName":null,"ports":[{"port":80}]}}`)
+		s.delete("~/services/a", "")
+		s.delete("~/services", "")
+	}},
 	{"a user without roles", func(s *session) {
 		s.as("eve", "workers")
 		for _, path := range []string{"~/configmaps", "~/configmaps/a", "~/pods/a/log", "/api/v1/namespaces", "/api/v1/namespaces/NS", "/api/v1/nodes/n", "/apis/apps/v1/deployments", "/metrics", "/logs/x"} {

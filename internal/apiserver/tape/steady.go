@@ -48,9 +48,6 @@ func (e *events) steady(req *rules.Request) (*rules.Request, func(*rules.Answer)
 	if req.Method == http.MethodPost {
 		e.learn(&out)
 	}
-	if req.Method == http.MethodGet && !strings.Contains(req.URL, "?") { // a frame of a watch, whenever that is written
-		out.Version, out.Now = 1, 0
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.chosen) == 0 {

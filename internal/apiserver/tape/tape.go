@@ -15,6 +15,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/flyball-io/flyball/internal/apiserver/memo"
@@ -62,13 +64,24 @@ func (t *Tape) Replays() bool { return t.missed != nil }
 func (t *Tape) Over(ask memo.Ask) memo.Ask {
 	t.events.forget()
 	return func(req *rules.Request) (*rules.Answer, error) {
-		req, restore := t.events.steady(req)
+		req, restore := t.events.steady(untimed(req))
 		answer, err := t.answer(req, ask)
 		if err != nil {
 			return nil, err
 		}
 		return restore(answer), nil
 	}
+}
+
+// untimed returns a question about one object as it is asked at any time: its answer has no time and no version but those
+// of the object. Tables have ages.
+func untimed(req *rules.Request) *rules.Request {
+	if req.Method != http.MethodGet || req.Collection != nil || strings.Contains(req.Accept, "as=Table") {
+		return req
+	}
+	out := *req
+	out.Version, out.Now = 1, 0
+	return &out
 }
 
 func (t *Tape) answer(req *rules.Request, ask memo.Ask) (*rules.Answer, error) {

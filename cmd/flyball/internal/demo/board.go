@@ -3,10 +3,12 @@ package demo
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // board holds the known state of the cluster. The story waits for its changes.
@@ -18,14 +20,15 @@ type board struct {
 
 // state is the subject of expectations. Its objects are not changed.
 type state struct {
-	deployment *appsv1.Deployment // nil: there is none
-	own        map[string]bool    // the Pods of the Deployment
-	warnings   []string           // of podscaler
-	writes     int                // of podscaler, without Kubernetes Events
+	deployment *appsv1.Deployment   // nil: there is none
+	own        map[string]bool      // the Pods of the Deployment
+	versions   map[types.UID]string // the resource versions of the Deployment and of all Pods
+	warnings   []string             // of podscaler
+	writes     int                  // of podscaler, without Kubernetes Events
 }
 
 func newBoard() *board {
-	return &board{changed: make(chan struct{}), state: state{own: map[string]bool{}}}
+	return &board{changed: make(chan struct{}), state: state{own: map[string]bool{}, versions: map[types.UID]string{}}}
 }
 
 func (b *board) change(f func(*state)) {
@@ -51,6 +54,13 @@ func (b *board) await(ctx context.Context, ok func(*state) bool) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// has reports whether the known state has these resource versions, by UID, and no other object.
+func (b *board) has(versions map[types.UID]string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Equal(b.state.versions, versions)
 }
 
 // text describes the state, for an expectation that failed.

@@ -113,7 +113,7 @@ func perform(ctx context.Context, o Options, c *cluster) error {
 			return err
 		}
 		sc.begin()
-		t := &teller{o: o, c: c, screen: sc, board: b}
+		t := &teller{o: o, c: c, screen: sc, board: b, figures: mgr.Gatherer()}
 		return t.tell(ctx)
 	})
 	if err := g.Wait(); !errors.Is(err, errOver) {

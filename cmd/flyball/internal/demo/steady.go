@@ -36,6 +36,9 @@ func (s *steady) in(namespace string) {
 	s.namespace = namespace
 }
 
+// settle waits until the controllers are at rest.
+func (s *steady) settle(ctx context.Context) error { return s.server.Settle(ctx) }
+
 // step waits until the controllers are at rest, moves the clock by a second, and waits again.
 func (s *steady) step(ctx context.Context) error {
 	s.turn.Lock()

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
@@ -46,6 +49,8 @@ type teller struct {
 
 	pods int // the visitors that live
 	each int // for how many of them there is to be one replica; 0: nobody knows
+
+	figures prometheus.Gatherer // of podscaler
 }
 
 // tell tells the story, and repeats it unless once is set.
@@ -130,11 +135,77 @@ func replicas(n int32) func(*state) bool {
 	return func(s *state) bool { return s.deployment != nil && wanted(s.deployment) == n }
 }
 
-// begin moves the clock of a server in memory before a write.
+// begin waits until everything is at rest before a write on a server in memory, and moves its clock.
 func (t *teller) begin(ctx context.Context) {
+	if t.err == nil && t.c.steady != nil {
+		t.rest(ctx)
+	}
 	if t.err == nil && t.c.steady != nil {
 		t.do(t.c.steady.step(ctx))
 	}
+}
+
+// rest waits until podscaler has seen all that the server has, and has nothing left to do. Otherwise a reconcile that is
+// late would see the next write, too, and the reconcile of that one would be one more.
+func (t *teller) rest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, reaction)
+	defer cancel()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for still := 0; t.err == nil && still < 2; {
+		t.do(t.c.steady.settle(ctx))
+		versions, err := t.versions(ctx)
+		t.do(err)
+		nothing, err := idle(t.figures)
+		t.do(err)
+		if still++; !nothing || !t.board.has(versions) {
+			still = 0
+		}
+		select {
+		case <-look.C: // no event tells that the last change was not worth a reconcile
+		case <-ctx.Done():
+			t.do(fmt.Errorf("podscaler does not come to rest: %w", context.Cause(ctx)))
+		}
+	}
+}
+
+// versions returns the resource versions of what podscaler reads, by UID.
+func (t *teller) versions(ctx context.Context) (map[types.UID]string, error) {
+	out := map[types.UID]string{}
+	for d, err := range client.List[appsv1.Deployment](ctx, t.c.client, client.InNamespace(t.c.namespace)) {
+		if err != nil {
+			return nil, err
+		}
+		out[d.UID] = d.ResourceVersion
+	}
+	for pod, err := range client.List[corev1.Pod](ctx, t.c.client, client.InNamespace(t.c.namespace)) {
+		if err != nil {
+			return nil, err
+		}
+		out[pod.UID] = pod.ResourceVersion
+	}
+	return out, nil
+}
+
+// busy are the metrics that are above zero while a manager has something to do.
+var busy = []string{
+	"workqueue_depth", "workqueue_longest_running_processor_seconds", "flyball_watch_backlog", "flyball_handler_backlog", "flyball_events_waiting",
+}
+
+// idle reports whether a manager has nothing to do.
+func idle(figures prometheus.Gatherer) (bool, error) {
+	families, err := figures.Gather()
+	for _, f := range families {
+		if !slices.Contains(busy, f.GetName()) {
+			continue
+		}
+		for _, figure := range f.GetMetric() {
+			if figure.GetGauge().GetValue() > 0 {
+				return false, nil
+			}
+		}
+	}
+	return true, err
 }
 
 // reacted waits until podscaler has made of a write what it has to, on a server in memory: all stories there make the same

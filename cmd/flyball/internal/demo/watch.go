@@ -85,7 +85,10 @@ func (w *watcher) deployment(c store.Change) {
 		l.minor = wanted(old) == wanted(now)
 	}
 	w.screen.show(l)
-	w.board.change(func(s *state) { s.deployment = now })
+	w.board.change(func(s *state) {
+		s.version(c)
+		s.deployment = now
+	})
 }
 
 // differences returns the differences that interest a person.
@@ -137,12 +140,23 @@ func (w *watcher) pod(c store.Change) {
 	}
 	w.screen.show(l)
 	w.board.change(func(s *state) {
+		s.version(c)
 		if own && now != nil {
 			s.own[c.Key.Name] = true
 		} else {
 			delete(s.own, c.Key.Name)
 		}
 	})
+}
+
+// version takes the resource version of a changed object.
+func (s *state) version(c store.Change) {
+	if c.Old != nil {
+		delete(s.versions, c.Old.Header().UID)
+	}
+	if c.New != nil {
+		s.versions[c.New.Header().UID] = c.New.Header().ResourceVersion
+	}
 }
 
 // event shows the Kubernetes Events of podscaler.
