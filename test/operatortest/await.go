@@ -135,7 +135,7 @@ func (w *waiting) judge(ctx context.Context, stop context.CancelCauseFunc) {
 		}
 		now := w.op.movement(ctx)
 		now.events = w.events.Load()
-		if now.moves || now != before {
+		if now.why != "" || now != before {
 			still = 0
 		} else if still++; still == restChecks {
 			stop(errAtRest)
@@ -144,7 +144,7 @@ func (w *waiting) judge(ctx context.Context, stop context.CancelCauseFunc) {
 		if time.Since(told) >= progressEvery {
 			told = time.Now()
 			lines := append([]string{""}, w.op.said.about(w.key)...)
-			w.t.Logf("operatortest: waiting for %s for %v%s", w.what, time.Since(began).Round(time.Second), strings.Join(lines, "\n\t"))
+			w.t.Logf("operatortest: waiting for %s for %v; %s%s", w.what, time.Since(began).Round(time.Second), now.why, strings.Join(lines, "\n\t"))
 		}
 	}
 }
