@@ -1,8 +1,11 @@
 package flyball
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
@@ -16,8 +19,9 @@ import (
 // Bind adds flags for the options that depend on the deployment. Their defaults are the present values of
 // o. Parse the flags before [New].
 //
-// Each of --log-level and --log-format replaces Logger by one that writes to standard error. A program that
-// logs by itself uses [Manager.Logger], or calls slog.SetDefault with Logger after Parse.
+// --log-level keeps the format of Logger, or of slog.Default if that is nil, and changes the level alone.
+// --log-format replaces Logger by one that writes to standard error. A program that logs by itself uses
+// [Manager.Logger], or calls slog.SetDefault with Logger after Parse, unless it is nil.
 func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "`file` with the address and the credentials of the cluster (empty: $KUBECONFIG, ~/.kube/config, or the service account of the Pod)")
 	flags.StringVar(&o.Context, "context", o.Context, "`name` of the context in it (empty: its current one)")
@@ -62,27 +66,51 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.GracePeriod, "grace-period", o.GracePeriod, "`time` for running reconciles to finish after the program was told to stop (0: 30s; negative: none)")
 }
 
-// bindLog adds the flags of the log. Both set the logger, in any order.
+// bindLog adds the flags of the log. They work in any order: --log-format chooses the handler, --log-level the level
+// of whatever handler there is.
 func (o *Options) bindLog(flags *flag.FlagSet) {
-	level, json := new(slog.LevelVar), false
-	set := func() {
-		if how := (&slog.HandlerOptions{Level: level}); json {
-			o.Logger = slog.New(slog.NewJSONHandler(os.Stderr, how))
-		} else {
-			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, how))
-		}
-	}
+	level := new(slog.LevelVar)
 	flags.Func("log-level", "`level` of the log: debug, info, warn or error, or one with an offset, such as info+2 (default: info)", func(s string) error {
-		set()
-		return level.UnmarshalText([]byte(s))
-	})
-	flags.Func("log-format", "`format` of the log: text or json (default: text)", func(s string) error {
-		if json = s == "json"; !json && s != "text" {
-			return errors.New("it is neither text nor json")
+		if err := level.UnmarshalText([]byte(s)); err != nil {
+			return err
 		}
-		set()
+		if o.Logger == nil && fmt.Sprintf("%T", slog.Default().Handler()) == "*slog.defaultHandler" {
+			slog.SetLogLoggerLevel(level.Level()) // a logger over that handler could not be given to slog.SetDefault
+			return nil
+		}
+		o.Logger = slog.New(leveled{cmp.Or(o.Logger, slog.Default()).Handler(), level})
 		return nil
 	})
+	flags.Func("log-format", "`format` of the log on standard error: text or json (default: as the program writes it)", func(s string) error {
+		switch how := (&slog.HandlerOptions{Level: level}); s {
+		case "text":
+			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, how))
+		case "json":
+			o.Logger = slog.New(slog.NewJSONHandler(os.Stderr, how))
+		default:
+			return errors.New("it is neither text nor json")
+		}
+		return nil
+	})
+}
+
+// leveled is a handler whose level is that of a flag.
+type leveled struct {
+	slog.Handler
+	level *slog.LevelVar
+}
+
+// Enabled replaces the level of the handler.
+func (l leveled) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level.Level() }
+
+// WithAttrs keeps the level.
+func (l leveled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return leveled{l.Handler.WithAttrs(attrs), l.level}
+}
+
+// WithGroup keeps the level.
+func (l leveled) WithGroup(name string) slog.Handler {
+	return leveled{l.Handler.WithGroup(name), l.level}
 }
 
 // byteCount is a flag of a number of bytes, written as a Kubernetes quantity.

@@ -192,7 +192,7 @@ func (m *Manager) logLiveReads() func(schema.GroupVersionKind) {
 	var logged sync.Map
 	return func(gvk schema.GroupVersionKind) {
 		if _, loaded := logged.LoadOrStore(gvk, true); !loaded {
-			m.logger.Info("the server answers reads of a kind that the cache does not hold", "kind", gvk)
+			m.logger.Info("the server answers reads of a kind that the cache does not hold", "kind", gvk.GroupKind().String())
 		}
 	}
 }

@@ -80,6 +80,7 @@ func (l *life) run(ctx context.Context) error {
 			late = append(late, err)
 		}
 	}
+	l.logger.Info("manager has stopped", "took", time.Since(stopped))
 	return l.result(cause, late)
 }
 

@@ -1,9 +1,11 @@
 package flyball
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -49,6 +51,7 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // run is Run without what the program has left behind.
 func (m *Manager) run(ctx context.Context) error {
+	m.logger.Info("manager starts", m.introduction()...)
 	err := m.bare.Check(ctx)
 	_, forbidden := errors.AsType[*client.ForbiddenError](err) // the server answers, and knows the user
 	switch {
@@ -60,6 +63,38 @@ func (m *Manager) run(ctx context.Context) error {
 	}
 	return m.life.run(ctx)
 }
+
+// introduction is what tells one program from another in the log: versions, clusters, and the options on which its
+// work depends.
+func (m *Manager) introduction() []any {
+	all := []any{"program", m.o.Name}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		all = append(all, "version", cmp.Or(info.Main.Version, "(devel)"), "go", info.GoVersion)
+		for _, dep := range info.Deps {
+			if dep.Path == modulePath {
+				all = append(all, "flyball", dep.Version)
+			}
+		}
+	}
+	all = append(all, "cluster", hostOf(m.o.Config))
+	var further []string
+	for _, c := range m.allClusters()[1:] {
+		further = append(further, c.cluster+"="+hostOf(c.o.Config))
+	}
+	if len(further) > 0 {
+		all = append(all, "further", further)
+	}
+	if len(m.o.Cache.Namespaces) > 0 {
+		all = append(all, "namespaces", m.o.Cache.Namespaces)
+	}
+	if m.elector != nil {
+		all = append(all, "identity", m.elector.Identity())
+	}
+	return append(all, "gracePeriod", m.o.GracePeriod)
+}
+
+// modulePath is the path of this module.
+const modulePath = "github.com/flyball-io/flyball"
 
 // left returns errors for the goroutines that others hold up.
 func (m *Manager) left() error {

@@ -1,6 +1,7 @@
 package flyball
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -345,36 +348,69 @@ func TestBindMakesFlags(t *testing.T) {
 	})
 }
 
-// The flags of the log work in any order, and one of them is enough.
+// --log-level changes the level alone: the log keeps the format of --log-format, of the program's logger, or of
+// slog.Default, in this order, whichever flags come first.
 func TestLogFlags(t *testing.T) {
-	const text, structured = `level=DEBUG msg=sold what="a book"`, `"level":"DEBUG","msg":"sold","what":"a book"}`
-	for args, want := range map[string]string{
-		"--log-format=text":                    "",
-		"--log-level=debug":                    text,
-		"--log-level=debug --log-format=json":  structured,
-		"--log-format=json --log-level=DEBUG":  structured,
-		"--log-format=json --log-level=info-4": structured,
-		"--log-format=json --log-level=warn":   "",
-	} {
-		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		stderr := os.Stderr
-		os.Stderr = write
-		var o Options
-		flags := flag.NewFlagSet("test", flag.ContinueOnError)
-		o.Bind(flags)
-		err = flags.Parse(strings.Fields(args))
-		os.Stderr = stderr
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Logger.Debug("sold", "what", "a book")
-		write.Close()
-		got, err := io.ReadAll(read)
-		if err != nil || (len(got) > 0) != (want != "") || !strings.Contains(string(got), want) {
-			t.Errorf("%s: %q, %v; want %q", args, got, err, want)
+	const plain = `DEBUG sold shop=here what="a book"`
+	const text, structured, own = `level=DEBUG msg=sold shop=here what="a book"`, `"level":"DEBUG","msg":"sold","shop":"here","what":"a book"}`, `"severity":"DEBUG","msg":"sold","shop":"here","what":"a book"}`
+	forms := map[string]string{"--log-format=text": text, "--log-format=json": structured}
+	std := slog.Default()
+	defer log.SetOutput(log.Writer())
+	defer slog.SetLogLoggerLevel(slog.LevelInfo)
+	for _, chosen := range []string{"nobody", "Logger", "SetDefault"} {
+		for _, args := range []string{
+			"", "--log-format=text", "--log-format=json",
+			"--log-level=debug", "--log-level=debug --log-format=text", "--log-level=debug --log-format=json",
+			"--log-format=text --log-level=debug", "--log-format=json --log-level=DEBUG", "--log-format=json --log-level=info-4",
+			"--log-level=info", "--log-format=json --log-level=warn", "--log-level=error",
+		} {
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stderr := os.Stderr
+			os.Stderr = write
+			log.SetOutput(write)
+			slog.SetLogLoggerLevel(slog.LevelInfo)
+			want := plain
+			var o Options
+			if mine := slog.New(slog.NewJSONHandler(write, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.LevelKey {
+					a.Key = "severity"
+				}
+				return a
+			}})); chosen == "Logger" {
+				o.Logger, want = mine, own
+			} else if chosen == "SetDefault" {
+				slog.SetDefault(mine)
+				want = own
+			}
+			flags := flag.NewFlagSet("test", flag.ContinueOnError)
+			o.Bind(flags)
+			err = flags.Parse(strings.Fields(args))
+			os.Stderr = stderr
+			logger := cmp.Or(o.Logger, slog.Default())
+			if chosen == "SetDefault" {
+				slog.SetDefault(std)
+				log.SetFlags(log.LstdFlags)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			logger.With("shop", "here").Debug("sold", "what", "a book")
+			write.Close()
+			for arg, form := range forms {
+				if strings.Contains(args, arg) {
+					want = form
+				}
+			}
+			if !strings.Contains(strings.ToLower(args), "debug") && !strings.Contains(args, "info-4") {
+				want = ""
+			}
+			got, err := io.ReadAll(read)
+			if err != nil || (len(got) > 0) != (want != "") || !strings.Contains(string(got), want) {
+				t.Errorf("chosen by %s, %s: %q, %v; want %q", chosen, args, got, err, want)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package flyball
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/flyball-io/flyball/cache"
@@ -42,7 +43,7 @@ func (s *standby) Run(ctx context.Context) error {
 			missing = append(missing, kind)
 			if !logged && !done(ctx) {
 				logged = true
-				s.cluster.logger.Warn("a kind cannot be kept ready for a take-over, trying again", "kind", kind.GetObjectKind().GroupVersionKind(), "err", err)
+				s.cluster.logger.Warn("a kind cannot be kept ready for a take-over, trying again", "kind", s.kind(kind), "err", err)
 			}
 		}
 		if wanted = missing; len(wanted) == 0 {
@@ -50,4 +51,13 @@ func (s *standby) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// kind names the kind of an object in the log.
+func (s *standby) kind(o object.Object) string {
+	gvk, err := object.KindOf(s.cluster.Scheme(), o)
+	if err != nil {
+		return fmt.Sprintf("%T", o)
+	}
+	return gvk.GroupKind().String()
 }

@@ -2,10 +2,12 @@ package flyball
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -121,5 +123,52 @@ func TestStepsToTheFirstReconcile(t *testing.T) {
 		if !slices.Equal(got[i], want[i]) {
 			t.Errorf("step %d: asked for %v, want %v", i+1, got[i], want[i])
 		}
+	}
+}
+
+// A program that starts, works and stops logs no warning, however early its readiness is asked for. The first line
+// says what program works on which cluster, the last one how long the stop took.
+func TestLifeInGoodOrderHasNoWarnings(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("pods", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}})
+	text := make(lines, 1000)
+	m := a.manager(t, Options{Name: "shop", Logger: slog.New(slog.NewJSONHandler(text, nil))})
+	m.o.Cache.Namespaces = []string{"web"}
+	reconciler, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
+	if _, err := controller.New(m, "pods", reconciler, controller.For[corev1.Pod]()); err != nil {
+		t.Fatal(err)
+	}
+	if m.Ready().Err(t.Context()) == nil {
+		t.Error("ready before the start")
+	}
+	stop := ran(t, m)
+	until(t, seen, "the Pod", func(s string) bool { return s == "a" })
+	for m.Ready().Err(t.Context()) != nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	close(text)
+	var all []map[string]any
+	for line := range text {
+		var l map[string]any
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if l["level"] != "INFO" {
+			t.Error(line)
+		}
+		if !strings.Contains(l["msg"].(string), "check") {
+			all = append(all, l)
+		}
+	}
+	first, last := all[0], all[len(all)-1]
+	if first["msg"] != "manager starts" || first["program"] != "shop" || "http://"+first["cluster"].(string) != a.URL || first["go"] == "" || first["namespaces"] == nil {
+		t.Errorf("the first line: %v", first)
+	}
+	if _, took := last["took"].(float64); last["msg"] != "manager has stopped" || !took {
+		t.Errorf("the last line: %v", last)
 	}
 }

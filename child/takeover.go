@@ -88,7 +88,7 @@ func (e *ensure) reportKept(ctx context.Context, before, after object.Object) {
 		e.o.onKept(kept)
 		return
 	}
-	reconcile.Logger(ctx).Warn("child keeps fields that are not wanted: others own them", "child", e.name, "fields", kept.Fields)
+	reconcile.Logger(ctx).Warn("child keeps fields that are not wanted: others own them", "child", e.name, "owners", kept.Fields)
 }
 
 // paths returns the paths of the fields of an entry. Nil has none.

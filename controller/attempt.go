@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -68,7 +69,7 @@ func (a *attempt[R]) makeLogger() {
 		}
 		a.own.problem(partLogger, err)
 	}
-	a.logger = a.running.logger.With("object", a.item.Key, "attempt", a.number)
+	a.logger = a.running.logger.With("object", fmt.Sprint(a.item.Key), "attempt", a.number)
 }
 
 // debugs reports whether the level debug is logged.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/object"
 )
 
 // send sends ready events until ctx ends or, unless forMore, until no event waits.
@@ -83,7 +84,7 @@ func (r *Recorder) classify(ctx context.Context, s *series, err error) outcome {
 	}
 	if reason := string(status.Status().Reason); !r.logged[reason] {
 		r.logged[reason] = true
-		r.o.Logger.Warn("the server rejects events; they are dropped", "reason", reason, "object", s.event.Regarding.Name, "err", err)
+		r.o.Logger.Warn("the server rejects events; they are dropped", "reason", reason, "object", object.Key{Namespace: s.event.Regarding.Namespace, Name: s.event.Regarding.Name}.String(), "err", err)
 	}
 	return drop
 }

@@ -164,7 +164,7 @@ func (a *auditor) ended(last audit.Action) {
 		in.log.Info("audit of the watch failed", "err", last.Err, "next", next)
 	}
 	if last.Unmended > a.unmended {
-		in.log.Info("objects differ from their metadata after they were listed again, left alone", "objects", last.Unmended)
+		in.log.Info("objects differ from their metadata after they were listed again, left alone", "count", last.Unmended)
 	}
 	if last.Err == nil {
 		a.unmended = last.Unmended

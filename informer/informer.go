@@ -147,7 +147,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	in.applier = newApplier(in)
 	in.readAhead.Store(o.Transform != nil)
 	in.log = logguard.Logger(in.log)
-	in.log = in.log.With("kind", o.Kind.GVK.Kind)
+	in.log = in.log.With("kind", o.Kind.GVK.GroupKind().String())
 	if o.Reflector.Resource == "" {
 		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()
 	}

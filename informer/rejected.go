@@ -47,7 +47,7 @@ func (in *Informer) reject(e *store.Entry, cause error) {
 	}
 	in.mu.Unlock()
 	if first {
-		in.log.Error("object rejected", "object", key, "resourceVersion", e.ResourceVersion(), "err", cause)
+		in.log.Error("object rejected", "object", key.String(), "resourceVersion", e.ResourceVersion(), "err", cause)
 		in.problem(a.problem(in))
 	}
 }
@@ -88,7 +88,7 @@ func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 		r.suppressed++
 		return
 	}
-	attrs := []any{"handler", r.name, "object", c.Key, "err", err, "suppressed", r.suppressed}
+	attrs := []any{"handler", r.name, "object", c.Key.String(), "err", err, "suppressed", r.suppressed}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}

@@ -82,6 +82,6 @@ func (in *Informer) overdue(c slowCall, began time.Time) {
 	}
 	in.problem(p)
 	if suppressed, ok := in.slow.take(time.Now()); ok {
-		in.log.Warn("function takes long", "part", c.part, "name", c.name, "object", c.key, "since", began, "suppressed", suppressed)
+		in.log.Warn("function takes long", "part", c.part, "name", c.name, "object", c.key.String(), "since", began, "suppressed", suppressed)
 	}
 }

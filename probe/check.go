@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -18,9 +19,9 @@ type check struct {
 	o     Options
 
 	mu      sync.Mutex
-	current *call               // nil: it does not run
-	last    *call               // the last one that returned in time; nil: none, or Forget dropped it
-	failed  map[string]standing // checks that are not in order, as of the last log message
+	current *call              // nil: it does not run
+	last    *call              // the last one that returned in time; nil: none, or Forget dropped it
+	logged  map[string]history // by name, of the checks that the last outcomes had
 }
 
 // call is one call of a check. All concurrent callers share it.
@@ -173,33 +174,65 @@ func (r Outcome) standing() standing {
 	return inOrder
 }
 
+// history is what the log remembers of a check.
+type history struct {
+	is     standing
+	since  time.Time // of the first outcome
+	worked bool      // it has been in order
+	warned bool      // its present standing was logged as a warning
+}
+
+// startTime is how long a check that has never been in order may fail without a warning. A program that starts
+// fails its checks until what they ask for is there.
+const startTime = 30 * time.Second
+
+// next is the history after an outcome, and whether that is logged.
+func (h history) next(r Outcome, now time.Time) (_ history, logged bool) {
+	was := h
+	if h.since.IsZero() {
+		h.since = now
+	}
+	h.is = r.standing()
+	h.worked = h.worked || h.is == inOrder
+	_, panicked := errors.AsType[*run.PanicError](r.Err)
+	h.warned = h.is != inOrder && (h.worked || panicked || now.Sub(h.since) >= startTime || was.warned)
+	return h, h.is != was.is || h.warned && !was.warned
+}
+
 // log logs changes only, so that a probe every second does not fill the log.
 func (c *check) log(outcomes []Outcome) {
-	var changed []Outcome
-	c.mu.Lock()
-	was := c.failed
-	c.failed = nil
-	for _, r := range outcomes {
-		is := r.standing()
-		if is != was[r.Name] {
-			changed = append(changed, r)
-		}
-		if is == inOrder {
-			continue
-		}
-		if c.failed == nil {
-			c.failed = map[string]standing{}
-		}
-		c.failed[r.Name] = is
+	now := time.Now()
+	type line struct {
+		Outcome
+		was, is history
 	}
+	var lines []line
+	c.mu.Lock()
+	known := make(map[string]history, len(outcomes))
+	for _, r := range outcomes {
+		was := c.logged[r.Name]
+		is, changed := was.next(r, now)
+		if known[r.Name] = is; changed {
+			lines = append(lines, line{r, was, is})
+		}
+	}
+	c.logged = known
 	c.mu.Unlock()
-	for _, r := range changed {
-		switch r.standing() {
-		case inOrder:
+	for _, r := range lines {
+		level := slog.LevelInfo
+		if r.is.warned {
+			level = slog.LevelWarn
+		}
+		switch {
+		case r.is.is == inOrder && r.was.worked:
 			c.o.Logger.Info("check is in order again", "check", r.Name)
-		case isExcused:
-			c.o.Logger.Warn("check is excused", "check", r.Name, "why", r.Excused.Why, "err", r.Excused.Err)
-		case fails:
+		case r.is.is == inOrder:
+			c.o.Logger.Info("check is in order", "check", r.Name)
+		case r.is.is == isExcused:
+			c.o.Logger.Log(context.Background(), level, "check is excused", "check", r.Name, "why", r.Excused.Why, "err", r.Excused.Err)
+		case !r.is.warned:
+			c.o.Logger.Info("check is not in order yet", "check", r.Name, "err", r.Err)
+		default:
 			attrs := []any{"check", r.Name, "err", r.Err}
 			if p, ok := errors.AsType[*run.PanicError](r.Err); ok {
 				attrs = append(attrs, "stack", string(p.Stack))

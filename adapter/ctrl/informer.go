@@ -206,7 +206,7 @@ func (r *registration) run(ctx context.Context) error {
 			continue
 		}
 		if err := flyrun.Safely("event handler", func() error { return r.deliver(item.Change) }); err != nil {
-			r.in.cache.mgr.Logger().Error("event handler", "object", item.Change.Key, "err", err)
+			r.in.cache.mgr.Logger().Error("event handler", "object", item.Change.Key.String(), "err", err)
 		}
 	}
 }

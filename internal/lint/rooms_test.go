@@ -29,14 +29,16 @@ var rooms = []room{
 	// It rose by 180 for a kubeconfig that changes, which is told.
 	// It rose by 190 for patches that keep what the elements of lists have beside the Go type.
 	// It rose by 350 for controllers that work with what they can read, and for what joins later (ADR 41).
-	{"pipeline", 28400, 19000, []string{
+	// It rose by 90 for a log whose first line says what program it is, and whose level leaves the format as it is.
+	{"pipeline", 28490, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
 	// It rose by 250 for children that are created once, or anew, and whose differences come back.
 	// It rose by 70 for roles that are aggregated, or not bound.
 	// It rose by 40 for conversions that would lose fields, and say which.
-	{"shelf", 12310, 10000, []string{
+	// It rose by 30 for checks that fail at a start, which is no warning.
+	{"shelf", 12340, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -47,8 +49,8 @@ var rooms = []room{
 	// requests that browsers make, and for objects that controllers cannot reconcile, which are named. It rose by 390 for
 	// recorded answers: the demonstration starts without the rules (ADR 40). It rose by 210 for a proof that no rule reads a
 	// name before it counts as a value (ADR 35). It rose by 50 for requests and answers that are too large to pass to and
-	// from the rules.
-	{"API server in memory", 21310, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
+	// from the rules. It rose by 30 for when its controllers are due.
+	{"API server in memory", 21340, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
 	// It rose by 80 and 80, with test/operatortest for programs of controller-runtime and for what others make in a
 	// cluster, by 100, for control planes of other versions of Kubernetes, and by 40, for a second program of their
 	// module. It rose by 150 with errors of builds that say what to do, and by 150 for tests that run on both servers.
@@ -56,7 +58,8 @@ var rooms = []room{
 	// and by 130 for installs that wait for what is being deleted.
 	// It rose by 30 for a command that uses the rules of the API server only where they are built.
 	// It rose by 60 for what a kept string costs, by one test for all readers.
-	{"test kits", 6960, 4600, []string{
+	// It rose by 330 for waits that end when nothing moves any more, and say why.
+	{"test kits", 7290, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/replicas", "internal/sizes",
 	}},
@@ -82,7 +85,8 @@ var rooms = []room{
 // It rose by 180 with pipeline, for a kubeconfig that changes.
 // It rose by 270 with pipeline, shelf and internal, for what the Go types do not have in lists and conversions.
 // It rose by 330 with pipeline, for controllers that work with what they can read.
-const maxCore = 55360
+// It rose by 100 with pipeline and shelf, for the log.
+const maxCore = 55460
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

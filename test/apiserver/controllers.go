@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/pki"
@@ -30,3 +31,7 @@ func startControllers(handler *web.Server, chosen []control.Known, o Options) er
 // the retry of a failed request. Without controllers it returns at once. The error is the cause of the end of ctx, or
 // that the server was closed.
 func (s *Server) Settle(ctx context.Context) error { return s.web.Settle(ctx) }
+
+// Due is the earliest time at which the controllers have something to do though nothing changes. It is zero if they
+// have not, or if there are no controllers. Call it after [Server.Settle].
+func (s *Server) Due() time.Time { return s.web.Due() }

@@ -21,8 +21,8 @@
 //
 // A program of another framework runs by Program.Run. The config folder of kubebuilder has the same layout.
 //
-// A missing permission shows as an error in the operator's log and as a test that times out:
-// complete the RBAC markers. The requests of the operator are recorded in the folder that
+// A missing permission shows as an error in the operator's log and as a test that waits in vain; [Await] shows
+// that line. Complete the RBAC markers. The requests of the operator are recorded in the folder that
 // FLYBALL_RBAC names (see package rbac).
 package operatortest
 
@@ -49,8 +49,8 @@ import (
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
-// Bound is the timeout of every wait in this package. A condition that does not hold by then never
-// will.
+// Bound is the timeout of every wait in this package, unless Program.Bound is set. A condition that does not
+// hold by then never will.
 const Bound = 5 * time.Minute
 
 // Program describes the operator under test.
@@ -74,6 +74,8 @@ type Program struct {
 	// Run runs a program that has a manager of its own, such as that of controller-runtime, until its
 	// context ends. Add and Replicas are not used then, and of Options the name and the scheme.
 	Run func(context.Context, *Operator) error
+	// Bound is the timeout of every wait. Zero or negative means [Bound].
+	Bound time.Duration
 }
 
 // Operator is a running operator.
@@ -95,6 +97,8 @@ type Operator struct {
 	CertDir     string
 
 	program Program
+	server  *servertest.Server
+	said    said
 	callers []manifest.Object
 	service *service       // nil: nothing calls the operator
 	record  client.Options // its hook records the requests
@@ -108,8 +112,11 @@ type Operator struct {
 func Start(t testing.TB, p Program) *Operator {
 	t.Helper()
 	server := servertest.Shared(t)
-	op := &Operator{Namespace: servertest.Namespace(t, server), program: p}
-	ctx, cancel := context.WithTimeout(t.Context(), Bound)
+	if p.Bound <= 0 {
+		p.Bound = Bound
+	}
+	op := &Operator{Namespace: servertest.Namespace(t, server), program: p, server: server}
+	ctx, cancel := context.WithTimeout(t.Context(), p.Bound)
 	defer cancel()
 	if err := op.prepare(ctx, t, server); err != nil {
 		t.Fatalf("operatortest: %v", err)
@@ -130,7 +137,7 @@ func (op *Operator) Restart(t testing.TB, down func()) {
 	if down != nil {
 		down()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), Bound)
+	ctx, cancel := context.WithTimeout(t.Context(), op.program.Bound)
 	defer cancel()
 	if err := op.replicas(); err != nil {
 		t.Fatalf("operatortest: %v", err)
@@ -217,6 +224,7 @@ func (op *Operator) replicas() error {
 			return err
 		}
 		o.Config = op.Config
+		o.Logger = op.said.of(o.Logger)
 		if op.program.Namespaced {
 			o.Cache.Namespaces = []string{op.Namespace}
 		}
@@ -302,7 +310,7 @@ func (op *Operator) ready(ctx context.Context) error {
 // removeCallers removes the objects that make the API server call the operator, since the operator
 // ends.
 func (op *Operator) removeCallers(t testing.TB, calls []manifest.Object) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Bound)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), op.program.Bound)
 	defer cancel()
 	for _, o := range calls {
 		var err error
@@ -385,7 +393,7 @@ func (op *Operator) Samples(t testing.TB) {
 	if err != nil {
 		t.Fatalf("operatortest: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), Bound)
+	ctx, cancel := context.WithTimeout(t.Context(), op.program.Bound)
 	defer cancel()
 	for _, o := range objs {
 		op.setNamespace(o)
@@ -395,7 +403,7 @@ func (op *Operator) Samples(t testing.TB) {
 			continue
 		}
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Bound)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), op.program.Bound)
 			defer cancel()
 			if err := client.IgnoreNotFound(client.Delete(ctx, op.Client, made)); err != nil {
 				t.Errorf("sample %s: %v", manifest.Name(o), err)
@@ -416,41 +424,5 @@ func (op *Operator) setNamespace(o manifest.Object) {
 	gvk := o.GroupVersionKind()
 	if m, err := op.Client.Mapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil && m.Scope.Name() == "namespace" {
 		o.SetNamespace(op.Namespace)
-	}
-}
-
-// Await watches obj and returns it as soon as ok holds. It fails the test after [Bound].
-func Await[T any, P object.Ptr[T]](t testing.TB, op *Operator, obj P, ok func(P) bool) P {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Bound)
-	defer cancel()
-	last := obj
-	for {
-		opts := []client.ListOption{client.FieldSelector("metadata.name=" + obj.GetName())}
-		if ns := obj.GetNamespace(); ns != "" {
-			opts = append(opts, client.InNamespace(ns))
-		}
-		var w *client.Watcher[P]
-		if err := until(ctx, func() (err error) {
-			w, err = client.Watch[T, P](ctx, op.Client, opts...)
-			return err
-		}); err != nil {
-			t.Fatalf("operatortest: %v", err)
-		}
-		for e, err := range w.Events() {
-			if err != nil {
-				if ctx.Err() == nil {
-					break // the server ends watches
-				}
-				t.Fatalf("operatortest: waited in vain for %T %s, which is now %+v", obj, object.KeyOf(obj), last)
-			}
-			if e.Object == nil {
-				continue
-			}
-			if last = e.Object; ok(last) {
-				w.Stop()
-				return last
-			}
-		}
 	}
 }

@@ -289,7 +289,7 @@ func (r *Registration) report(key object.Key, err error) {
 		r.suppressed++
 		return
 	}
-	attrs := []any{"handler", r.o.Name, "object", key, "err", err, "suppressed", r.suppressed}
+	attrs := []any{"handler", r.o.Name, "object", key.String(), "err", err, "suppressed", r.suppressed}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}

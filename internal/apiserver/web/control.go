@@ -125,6 +125,16 @@ func (s *Server) Settle(ctx context.Context) error {
 	}
 }
 
+// Due is the earliest time at which the controllers have something to do though nothing changes; zero: never.
+func (s *Server) Due() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.controllers == nil {
+		return time.Time{}
+	}
+	return s.controllers.due
+}
+
 // unrest returns a channel that is closed when the controllers come to rest again; nil if they have nothing left to do.
 // It wakes them if something is due: the clock may have been moved.
 func (s *Server) unrest(now time.Time) <-chan struct{} {

@@ -186,3 +186,39 @@ func TestEditedMeanwhile(t *testing.T) {
 		t.Errorf("api: %v", err)
 	}
 }
+
+// The options that a program and its tests share have a file of the user's: every step keeps it, setup.go calls it, and a
+// project of before gets it.
+func TestOptionsOfTheUser(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	o := unbuilt(dir)
+	if _, err := Init(t.Context(), o, Project{Domain: "example.com", Module: "example.com/shop"}); err != nil {
+		t.Fatal(err)
+	}
+	file, setup := filepath.Join(dir, "internal/setup/tune.go"), filepath.Join(dir, "internal/setup/setup.go")
+	const mine = "package setup\n\nimport \"github.com/flyball-io/flyball\"\n\nfunc tune(o *flyball.Options) { o.Cache.MemoryBudget = 1 }\n"
+	step := func(kind string) string {
+		t.Helper()
+		if _, err := CreateAPI(t.Context(), o, NewAPI{Group: "shop", Version: "v1", Kind: kind, Resource: true, Controller: true}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		calls, err2 := os.ReadFile(setup)
+		if err != nil || err2 != nil || !strings.Contains(string(calls), "\ttune(&o)\n") {
+			t.Errorf("%v, %v, %s", err, err2, calls)
+		}
+		return string(text)
+	}
+	if err := os.WriteFile(file, []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := step("Order"); got != mine {
+		t.Errorf("the user's file is %s", got)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if got := step("Item"); !strings.Contains(got, "func tune(o *flyball.Options)") {
+		t.Errorf("made again: %s", got)
+	}
+}

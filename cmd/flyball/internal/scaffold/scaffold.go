@@ -169,6 +169,9 @@ func (s *step) keep(p *Project) error {
 			return err
 		}
 	}
+	if err := s.tunable(sc); err != nil {
+		return err
+	}
 	for _, pkg := range p.Packages() {
 		sc.Package = &pkg
 		if err := s.own(path.Join("api", pkg.Group, pkg.Version, "register.go"), "api/register.go", sc); err != nil {
@@ -176,6 +179,19 @@ func (s *step) keep(p *Project) error {
 		}
 	}
 	return nil
+}
+
+// tunable makes the file of the user's options, which setup.go calls, if it is not there.
+func (s *step) tunable(sc scene) error {
+	const name = "internal/setup/tune.go"
+	setup, ok := s.had("internal/setup/setup.go")
+	if first, _, _ := bytes.Cut(setup, []byte("\n")); ok && !bytes.Contains(first, []byte(ownedMark)) {
+		return nil // the user's calls none
+	}
+	if _, ok := s.had(name); ok {
+		return nil
+	}
+	return s.create(name, name, sc)
 }
 
 // finish tidies, generates and commits the result to the project.

@@ -21,7 +21,7 @@ const Namespaced = false
 
 // Options are those of the manager: the kinds that it knows, and which definitions have
 // to trust the certificate that it makes for its webhooks. Which webhook configurations have to,
-// its flags say: config/webhook sets them.
+// its flags say: config/webhook sets them. What else they have is in tune.go.
 func Options() (flyball.Options, error) {
 	o := flyball.Options{Name: "guestbook", Scheme: scheme.New()}
 	o.Webhooks.Managed.CRDs = []string{
@@ -35,6 +35,7 @@ func Options() (flyball.Options, error) {
 			return o, err
 		}
 	}
+	tune(&o)
 	return o, nil
 }
 
