@@ -229,7 +229,7 @@ func (s *syncing[R]) report() error {
 		if e, waits := f.unsynced(true); waits && s.reported.due(f, e.Err) {
 			logger := s.logger.With("source", e.Source)
 			if in := e.in(); in != "" {
-				logger = logger.With("namespaces", in)
+				logger = logger.With("waiting", in)
 			}
 			logger.Error("source cannot sync, trying again", "err", e.Err)
 		}

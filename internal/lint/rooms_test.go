@@ -38,7 +38,7 @@ var rooms = []room{
 	// It rose by 70 for roles that are aggregated, or not bound.
 	// It rose by 40 for conversions that would lose fields, and say which.
 	// It rose by 30 for checks that fail at a start, which is no warning.
-	{"shelf", 12340, 10000, []string{
+	{"shelf", 12350, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -85,8 +85,8 @@ var rooms = []room{
 // It rose by 180 with pipeline, for a kubeconfig that changes.
 // It rose by 270 with pipeline, shelf and internal, for what the Go types do not have in lists and conversions.
 // It rose by 330 with pipeline, for controllers that work with what they can read.
-// It rose by 100 with pipeline and shelf, for the log.
-const maxCore = 55460
+// It rose by 140 with pipeline and shelf, for the log.
+const maxCore = 55500
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
