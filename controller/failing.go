@@ -20,6 +20,9 @@ type SourceFailure struct {
 	// Waiting has the namespaces of the watches that have not synced; empty for one of all namespaces. A kind that
 	// the server does not serve, and that is [Source.Optional], does not count.
 	Waiting []string
+	// Backlog is the number of objects with changes that wait for the handler, or for a predicate that may block. It
+	// includes those on which the handler failed, and those that it is called with.
+	Backlog int
 	// Objects is the number of objects with changes that wait because the handler fails on them. It is 0
 	// for [Channel] and [Requests].
 	Objects int
@@ -43,6 +46,9 @@ func (c *Controller[R]) SourceFailures() []SourceFailure {
 	for i, f := range current.feeds {
 		all[i], _ = f.failure(time.Now())
 		all[i].Waiting = f.lacks().waiting
+		ready := f.waiting.Len() // before the others: an event that is taken meanwhile counts twice, and not never
+		waiting := f.waiting.Stats()
+		all[i].Backlog = ready + waiting.InFlight + waiting.Delayed
 	}
 	return all
 }

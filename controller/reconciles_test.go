@@ -38,7 +38,7 @@ func (l *logLines) with(message, object string) (found []map[string]any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, line := range l.list {
-		if msg, _ := line["msg"].(string); strings.HasPrefix(msg, message) && fmt.Sprint(line["object"]) == fmt.Sprint(map[string]any{"Namespace": "web", "Name": object}) {
+		if msg, _ := line["msg"].(string); strings.HasPrefix(msg, message) && line["object"] == "web/"+object {
 			found = append(found, line)
 		}
 	}

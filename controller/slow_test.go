@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -370,4 +371,51 @@ func TestHangingFunctionCostsOneSlotPerKey(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// The backlog of a source is the number of objects whose changes wait for the handler, whatever the changes are.
+func TestBacklogCountsObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, r := newManager(), &recorder{}
+		calls := make(chan struct{})
+		h := handler.MapHeader(func(context.Context, *object.Header) ([]reconcile.Request, error) {
+			<-calls
+			return nil, nil
+		})
+		c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+		stop := start(c)
+		w := m.watch("Pod")
+		close(w.synced)
+		synctest.Wait()
+		draw := rand.New(rand.NewPCG(1, 2))
+		for range 50 {
+			held := map[int]bool{}
+			for version := range 1 + draw.IntN(40) {
+				i := draw.IntN(10)
+				held[i] = true
+				w.set(pod(fmt.Sprint("p", i), 1+version, fmt.Sprint("owner", version)), false)
+			}
+			synctest.Wait()
+			if got := c.SourceFailures()[0].Backlog; got != len(held) {
+				t.Fatalf("backlog %d, want %d", got, len(held))
+			}
+			for c.SourceFailures()[0].Backlog > 0 {
+				select {
+				case calls <- struct{}{}:
+				default:
+					t.Fatal("no call of the handler, but a backlog")
+				}
+				synctest.Wait()
+			}
+			for i := range held {
+				w.remove(key(fmt.Sprint("p", i)))
+			}
+			synctest.Wait()
+			for c.SourceFailures()[0].Backlog > 0 {
+				calls <- struct{}{}
+				synctest.Wait()
+			}
+		}
+		stop()
+	})
 }

@@ -59,6 +59,7 @@ var (
 	workingDesc       = sum("flyball_controller_working", "1 while the workers of a controller reconcile, 0 while it syncs, stops or is stopped.", byController)
 	activeDesc        = sum("controller_runtime_active_workers", "Requests that are being reconciled.", byController)
 	failingDesc       = sum("flyball_source_failing_objects", "Objects whose changes wait because the handler of a source fails on them. The handler is retried until it succeeds.", byController, "source")
+	sourceBacklogDesc = sum("flyball_source_backlog", "Objects with changes that wait for the handler of a source.", byController, "source")
 	waitingWatchDesc  = sum("flyball_source_waiting_watches", "Watches of a source that have not synced: the controller waits for them, or works without them.", byController, "source")
 	depthDesc         = sum("workqueue_depth", "Requests that wait for a worker, and those added during their own reconcile. The first 16 priorities of a controller have a label each; all others have the label other.", byName, byController, "priority")
 	addsDesc          = sum("workqueue_adds_total", "Requests that became ready.", byName, byController)
@@ -118,6 +119,7 @@ func (s *scrape) controller(name string, c controller.Interface) {
 	s.depths(name, c)
 	for _, failure := range c.SourceFailures() {
 		s.add(failingDesc, float64(failure.Objects), name, label(failure.Source))
+		s.add(sourceBacklogDesc, float64(failure.Backlog), name, label(failure.Source))
 		s.add(waitingWatchDesc, float64(len(failure.Waiting)), name, label(failure.Source))
 	}
 }

@@ -50,7 +50,7 @@ func (op *Operator) movement(ctx context.Context) movement {
 				switch f.GetName() {
 				case "workqueue_adds_total":
 					now.adds += figure.GetCounter().GetValue()
-				case "workqueue_depth", "workqueue_longest_running_processor_seconds", "flyball_watch_backlog", "flyball_handler_backlog":
+				case "workqueue_depth", "workqueue_longest_running_processor_seconds", "flyball_watch_backlog", "flyball_handler_backlog", "flyball_source_backlog":
 					if value > 0 {
 						now.why = "the operator has something to do"
 					}

@@ -189,7 +189,8 @@ func (t *teller) versions(ctx context.Context) (map[types.UID]string, error) {
 
 // busy are the metrics that are above zero while a manager has something to do.
 var busy = []string{
-	"workqueue_depth", "workqueue_longest_running_processor_seconds", "flyball_watch_backlog", "flyball_handler_backlog", "flyball_events_waiting",
+	"workqueue_depth", "workqueue_longest_running_processor_seconds", "flyball_watch_backlog", "flyball_handler_backlog", "flyball_source_backlog",
+	"flyball_events_waiting",
 }
 
 // idle reports whether a manager has nothing to do.
