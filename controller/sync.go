@@ -46,8 +46,9 @@ func (s *syncing[R]) start(stop context.Context) error {
 		select {
 		case <-wait:
 		case <-check.C:
-			if err := s.report(); err != nil {
+			if err := s.unsynced(true); err != nil {
 				s.set(Syncing, err)
+				s.report()
 			}
 		case <-timeout:
 			s.late = true
@@ -110,7 +111,7 @@ func (s *syncing[R]) follow(stop context.Context) {
 		case <-stop.Done():
 			return
 		}
-		_ = s.report()
+		s.report()
 		if now := s.countSynced(); now > s.synced {
 			s.logger.Info("a further watch has synced, reconciling everything again", "watches", now-s.synced)
 			s.synced = now
@@ -222,9 +223,8 @@ func (r reports) due(source any, err error) bool {
 	return true
 }
 
-// report logs the sources that cannot sync for a known cause, each once. It returns them as a *SyncError, nil if there
-// are none.
-func (s *syncing[R]) report() error {
+// report logs the sources that cannot sync for a known cause, each once.
+func (s *syncing[R]) report() {
 	for _, f := range s.feeds {
 		if e, waits := f.unsynced(true); waits && s.reported.due(f, e.Err) {
 			logger := s.logger.With("source", e.Source)
@@ -234,7 +234,6 @@ func (s *syncing[R]) report() error {
 			logger.Error("source cannot sync, trying again", "err", e.Err)
 		}
 	}
-	return s.unsynced(true)
 }
 
 // unsynced is a *SyncError with the sources that have not synced; if known is set, with those that have a known

@@ -38,10 +38,9 @@ func newShared(c *config, conn *connection) *shared {
 	}
 }
 
+// informerOptions are for a kind and a selection. The namespace stays with a kind that has none now: the feed ignores it,
+// until the definition of the kind is made again with namespaces.
 func (s *shared) informerOptions(kind informer.Kind, sel client.Selection) informer.Options {
-	if kind.ClusterScoped {
-		sel.Namespace = ""
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.budgets[kind.GVK] == nil {

@@ -1,0 +1,156 @@
+package clientgo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-io/flyball/adapter/clientgo"
+	"github.com/flyball-io/flyball/internal/replicas"
+	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/reflector"
+)
+
+// A definition that is deleted and made again, with the other scope or the same, under an informer of all namespaces or
+// of one: the store, its indexes and the handlers follow by themselves. An informer that began with one namespace takes
+// no object without a namespace, and says so.
+func TestDefinitionsMadeAgain(t *testing.T) {
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { madeAgain(t, rand.New(rand.NewPCG(seed, 3))) })
+		})
+	}
+}
+
+func madeAgain(t *testing.T, r *rand.Rand) {
+	state := replicas.NewState()
+	balancer := replicas.New(r, state, 1, true)
+	defer balancer.Shutdown()
+	balancer.Servers[0].Start(replicas.Manner{Streams: r.IntN(2) == 0})
+	widgets := replicas.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Custom: true}
+	definition := object.Key{Name: "widgets.example.com"}
+	define := func() {
+		widgets.Cluster = r.IntN(2) == 0
+		balancer.Servers[0].Serve(replicas.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap"}, widgets)
+		state.Put(replicas.Definitions, definition)
+		for i := range 4 {
+			key := object.Key{Name: fmt.Sprint("o", i)}
+			if !widgets.Cluster {
+				key.Namespace = fmt.Sprint("ns", i%2)
+			}
+			state.Put("widgets", key)
+		}
+	}
+	define()
+	transport := &http.Transport{DialContext: balancer.Dial}
+	defer transport.CloseIdleConnections()
+	only := []string{"", "ns0"}[r.IntN(2)]
+	proto := &unstructured.Unstructured{}
+	proto.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
+	in, err := clientgo.NewSharedIndexInformer(&rest.Config{Host: "http://api.test", Transport: transport}, proto, 0,
+		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}, clientgo.WithNamespace(only))
+	must(t, err)
+	var mu sync.Mutex
+	told := map[string]bool{}
+	var failure error // of the watch
+	tell := func(o any, there bool) {
+		key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(o)
+		must(t, err)
+		mu.Lock()
+		defer mu.Unlock()
+		if delete(told, key); there {
+			told[key] = true
+		}
+	}
+	_, err = in.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { tell(o, true) }, UpdateFunc: func(_, o any) { tell(o, true) }, DeleteFunc: func(o any) { tell(o, false) },
+	})
+	must(t, err)
+	must(t, in.SetWatchErrorHandler(func(_ *toolscache.Reflector, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		failure = err
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		in.Run(ctx.Done())
+		close(done)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	namespaced := !widgets.Cluster // at the start
+	for round := range 6 {
+		mu.Lock()
+		failure = nil
+		mu.Unlock()
+		time.Sleep(70 * time.Second)
+		barred := namespaced && only != "" && widgets.Cluster
+		var want, inNamespace []string
+		for key := range state.Content("widgets") {
+			if !barred && (widgets.Cluster || only == "" || key.Namespace == only) {
+				want = append(want, strings.TrimPrefix(key.Namespace+"/"+key.Name, "/"))
+			}
+			if key.Namespace == "ns0" {
+				inNamespace = append(inNamespace, "ns0/"+key.Name)
+			}
+		}
+		mu.Lock()
+		if said := failure; barred && !errors.Is(said, reflector.ErrNamespace) {
+			t.Errorf("round %d: the error is %v, want that of a wrong namespace", round, said)
+		}
+		handled := []string{}
+		for key := range told {
+			handled = append(handled, key)
+		}
+		mu.Unlock()
+		var indexed, read []string
+		by, err := in.GetIndexer().ByIndex(toolscache.NamespaceIndex, "ns0")
+		must(t, err)
+		for _, o := range by {
+			indexed = append(indexed, "ns0/"+o.(*unstructured.Unstructured).GetName())
+		}
+		for _, key := range want {
+			if _, ok, err := in.GetIndexer().GetByKey(key); err == nil && ok {
+				read = append(read, key)
+			}
+		}
+		for what, pair := range map[string][2][]string{
+			"the store has": {in.GetIndexer().ListKeys(), want}, "handlers have": {handled, want}, "the index of the namespace has": {indexed, inNamespace}, "reads find": {read, want},
+		} {
+			slices.Sort(pair[0])
+			slices.Sort(pair[1])
+			if !slices.Equal(pair[0], pair[1]) {
+				t.Errorf("round %d, namespace %q, cluster-scoped %v: %s %q, want %q", round, only, widgets.Cluster, what, pair[0], pair[1])
+			}
+		}
+		if t.Failed() {
+			return
+		}
+		for key := range state.Content("widgets") {
+			state.Delete("widgets", key)
+		}
+		state.Delete(replicas.Definitions, definition)
+		pause := time.Duration(r.IntN(3)*r.IntN(60)) * time.Second
+		if only != "" { // else it is seen only by the objects that come, of all namespaces
+			pause += 5 * time.Second
+		}
+		time.Sleep(pause)
+		define()
+	}
+}

@@ -1,0 +1,103 @@
+package ctrlcache_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flyball-io/flyball/adapter/ctrlcache"
+	"github.com/flyball-io/flyball/internal/replicas"
+	"github.com/flyball-io/flyball/object"
+)
+
+// A definition that is deleted and made again, with the other scope or the same, under a cache of all namespaces: reads
+// follow by themselves.
+func TestDefinitionsMadeAgain(t *testing.T) {
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { madeAgain(t, rand.New(rand.NewPCG(seed, 3))) })
+		})
+	}
+}
+
+func madeAgain(t *testing.T, r *rand.Rand) {
+	state := replicas.NewState()
+	balancer := replicas.New(r, state, 1, true)
+	defer balancer.Shutdown()
+	balancer.Servers[0].Start(replicas.Manner{Streams: r.IntN(2) == 0})
+	widgets := replicas.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Custom: true}
+	definition := object.Key{Name: "widgets.example.com"}
+	define := func() {
+		widgets.Cluster = r.IntN(2) == 0
+		balancer.Servers[0].Serve(replicas.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap"}, widgets)
+		state.Put(replicas.Definitions, definition)
+		for i := range 4 {
+			key := object.Key{Name: fmt.Sprint("o", i)}
+			if !widgets.Cluster {
+				key.Namespace = fmt.Sprint("ns", i%2)
+			}
+			state.Put("widgets", key)
+		}
+	}
+	define()
+	transport := &http.Transport{DialContext: balancer.Dial}
+	defer transport.CloseIdleConnections()
+	held, err := ctrlcache.New(&rest.Config{Host: "http://api.test", Transport: transport}, crcache.Options{})
+	must(t, err)
+	run(t, held.Start)
+	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	for round := range 6 {
+		time.Sleep(70 * time.Second)
+		var want, inNamespace, read []string
+		for key := range state.Content("widgets") {
+			name := strings.TrimPrefix(key.Namespace+"/"+key.Name, "/")
+			want = append(want, name)
+			if key.Namespace == "ns0" {
+				inNamespace = append(inNamespace, name)
+			}
+			u := &unstructured.Unstructured{}
+			u.SetGroupVersionKind(gvk)
+			if err := held.Get(t.Context(), crclient.ObjectKey(key), u); err != nil {
+				t.Errorf("round %d: get %s: %v", round, name, err)
+				continue
+			}
+			read = append(read, name)
+		}
+		listed := func(opts ...crclient.ListOption) (all []string) {
+			var list unstructured.UnstructuredList
+			list.SetGroupVersionKind(gvk)
+			must(t, held.List(t.Context(), &list, opts...))
+			for _, o := range list.Items {
+				all = append(all, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"))
+			}
+			return all
+		}
+		for what, pair := range map[string][2][]string{"lists have": {listed(), want}, "reads find": {read, want}, "the namespace has": {listed(crclient.InNamespace("ns0")), inNamespace}} {
+			slices.Sort(pair[0])
+			slices.Sort(pair[1])
+			if !slices.Equal(pair[0], pair[1]) {
+				t.Errorf("round %d, cluster-scoped %v: %s %q, want %q", round, widgets.Cluster, what, pair[0], pair[1])
+			}
+		}
+		if t.Failed() {
+			return
+		}
+		for key := range state.Content("widgets") {
+			state.Delete("widgets", key)
+		}
+		state.Delete(replicas.Definitions, definition)
+		time.Sleep(time.Duration(r.IntN(3)*r.IntN(60)) * time.Second)
+		define()
+	}
+}
