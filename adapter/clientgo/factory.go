@@ -150,24 +150,47 @@ func informerFor(f *Factory, o runtime.Object, learn func(time.Duration) (*templ
 	})
 }
 
-// ForResource implements informers.SharedInformerFactory, for every kind whose Go type is in the scheme.
+// ForResource implements informers.SharedInformerFactory, for every kind whose Go type is in the scheme. The plural of
+// most kinds follows from their name. For another one the mapper of [Options] is asked, or the server: that is the one
+// call here that sends requests.
 func (f *Factory) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
-	for kind, t := range f.c.scheme.KnownTypes(resource.GroupVersion()) {
-		gvk := resource.GroupVersion().WithKind(kind)
-		plural, _ := meta.UnsafeGuessKindToResource(gvk)
-		if plural != resource || !f.c.scheme.Recognizes(resource.GroupVersion().WithKind(kind+"List")) {
-			continue
-		}
-		o, ok := reflect.New(t).Interface().(runtime.Object)
-		if !ok {
-			continue
-		}
-		in := informerFor(f, o, func(resync time.Duration) (*template, error) {
-			return &template{gvr: resource, namespace: f.c.namespace, indexers: namespaceIndex(), resync: resync}, nil
-		})
-		return generic{in, toolscache.NewGenericLister(in.GetIndexer(), resource.GroupResource())}, nil
+	kind, err := f.kindFor(resource)
+	if err != nil {
+		return nil, fmt.Errorf("clientgo: no informer found for %v: %w", resource, err)
 	}
-	return nil, fmt.Errorf("clientgo: no informer found for %v: no type of the scheme has it", resource)
+	o, err := f.c.scheme.New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("clientgo: no informer found for %v: %w", resource, err)
+	}
+	in := informerFor(f, o, func(resync time.Duration) (*template, error) {
+		return &template{gvr: resource, namespace: f.c.namespace, indexers: namespaceIndex(), resync: resync}, nil
+	})
+	return generic{in, toolscache.NewGenericLister(in.GetIndexer(), resource.GroupResource())}, nil
+}
+
+var errNoType = errors.New("no type of the scheme has it")
+
+// kindFor returns the kind of a resource that has a Go type. One whose guessed plural is the resource is taken, if it
+// can be listed.
+func (f *Factory) kindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	gv := resource.GroupVersion()
+	if len(f.c.scheme.KnownTypes(gv)) == 0 {
+		return schema.GroupVersionKind{}, errNoType
+	}
+	for kind := range f.c.scheme.KnownTypes(gv) {
+		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
+		if plural == resource && f.c.scheme.Recognizes(gv.WithKind(kind+"List")) {
+			return gv.WithKind(kind), nil
+		}
+	}
+	kind, err := f.conn.typed.Mapper().KindFor(resource)
+	switch {
+	case err != nil:
+		return kind, fmt.Errorf("%w by that plural, and the server does not say its kind: %w", errNoType, err)
+	case kind.GroupVersion() != gv || !f.c.scheme.Recognizes(gv.WithKind(kind.Kind+"List")):
+		return kind, fmt.Errorf("its kind is %s: %w", kind, errNoType)
+	}
+	return kind, nil
 }
 
 func namespaceIndex() toolscache.Indexers {

@@ -306,7 +306,7 @@ func (in *Informer) failed(err error) {
 		return
 	}
 	named := toolscache.NewReflectorWithOptions(nil, nil, nil, toolscache.ReflectorOptions{Name: in.Name(), TypeDescription: in.Name()})
-	if err := run.Safely("watch error handler", func() error { f(ctx, named, err); return nil }); err != nil {
+	if err := run.Safely("watch error handler", func() error { f(ctx, named, objects.WatchError(err)); return nil }); err != nil {
 		in.s.c.Logger.Error("the handler of watch errors panicked", "informer", in.Name(), "err", err)
 	}
 }
@@ -360,7 +360,8 @@ func (in *Informer) SetTransform(f toolscache.TransformFunc) error {
 }
 
 // SetWatchErrorHandler implements SharedInformer. The function gets each failure after which a list or
-// watch is tried again, and a reflector that has a name only.
+// watch is tried again, and a reflector that has a name only. In failures that the server answered, errors.As finds an
+// *apierrors.StatusError.
 func (in *Informer) SetWatchErrorHandler(f toolscache.WatchErrorHandler) error {
 	return in.SetWatchErrorHandlerWithContext(func(_ context.Context, r *toolscache.Reflector, err error) { f(r, err) })
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/sparse"
 	"github.com/flyball-io/flyball/object"
@@ -285,7 +286,7 @@ func applyData(op *client.Op, scheme *runtime.Scheme) ([]byte, error) {
 // existed turns the conflict of an apply with IfAbsent into the error of an object that exists. A conflict about
 // another object, such as a quota, stays.
 func existed(op *client.Op, err error) error {
-	status, ok := errors.AsType[withStatus](err)
+	status, ok := errors.AsType[objects.WithStatus](err)
 	if !op.IfAbsent || !ok || !apierrors.IsConflict(err) {
 		return err
 	}
@@ -302,7 +303,7 @@ func (h *helperClient) typed(call client.Call, of object.Object, err error) erro
 	if err == nil {
 		return nil
 	}
-	status, ok := errors.AsType[withStatus](err)
+	status, ok := errors.AsType[objects.WithStatus](err)
 	if !ok {
 		return err
 	}

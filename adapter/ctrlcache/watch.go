@@ -108,7 +108,7 @@ func (c *Cache) informerOptions(key kindKey, k *kind, namespace string, s crcach
 	o.Reflector.Limiter = c.lists
 	if h := c.opts.DefaultWatchErrorHandler; h != nil {
 		named := toolscache.NewReflectorWithOptions(nil, nil, nil, toolscache.ReflectorOptions{Name: key.String(), TypeDescription: key.String()})
-		o.Reflector.OnFailure = func(err error) { h(c.ctx, named, err) }
+		o.Reflector.OnFailure = func(err error) { h(c.ctx, named, objects.WatchError(err)) }
 	}
 	if c.o.Configure != nil {
 		c.o.Configure(&o)
