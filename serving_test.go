@@ -348,8 +348,8 @@ func TestBindMakesFlags(t *testing.T) {
 	})
 }
 
-// --log-level changes the level alone: the log keeps the format of --log-format, of the program's logger, or of
-// slog.Default, in this order, whichever flags come first.
+// --log-level changes the level alone. The format is that of --log-format, else of the program's logger, else of
+// slog.Default. The order of the flags does not matter.
 func TestLogFlags(t *testing.T) {
 	const plain = `DEBUG sold shop=here what="a book"`
 	const text, structured, own = `level=DEBUG msg=sold shop=here what="a book"`, `"level":"DEBUG","msg":"sold","shop":"here","what":"a book"}`, `"severity":"DEBUG","msg":"sold","shop":"here","what":"a book"}`

@@ -384,8 +384,8 @@ func (p *program) checkWaiting(what string, lost map[drawnWatch]bool) {
 	}
 }
 
-// What can run runs, whichever kinds, namespaces and clusters fail at the start, and however long. What works later is
-// reconciled then, and everything else again. No read is empty for what was not read.
+// Kinds, namespaces and clusters that fail at the start stop nothing else. Their objects are reconciled when they work,
+// and all others are reconciled again then. No read of them is empty before.
 func TestWhatCanRunRuns(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -65,7 +65,7 @@ func inGroup(group string) scope {
 	return func(gv schema.GroupVersion) bool { return gv.Group == group }
 }
 
-// about is the scope of a question about a kind in a version, or in whichever the server prefers.
+// about is the scope of a question about a kind: its group version, or all versions of its group if it names none.
 func about(gvk schema.GroupVersionKind) scope {
 	if unversioned(gvk) {
 		return inGroup(gvk.Group)

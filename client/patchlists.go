@@ -108,19 +108,7 @@ func (c *Live) withLists(ctx context.Context, p *plan, r *request) ([]byte, erro
 	o.SetUID(l.uid)
 	o.SetResourceVersion(l.version)
 	read, ok, err := c.listsRead(ctx, p, o)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err != nil:
-		return nil, &UnknownFieldsError{r.call, err}
-	case !ok:
-		return r.body, nil
-	}
-	body, err := l.restored(o, read, r.body)
-	if err != nil {
-		return nil, &UnknownFieldsError{r.call, err}
-	}
-	return body, nil
+	return r.keeping(ctx, ok, err, func() ([]byte, error) { return l.restored(o, read, r.body) })
 }
 
 func (l *listChange) restored(o object.Object, read wire.Raw, body []byte) ([]byte, error) {

@@ -91,15 +91,21 @@ func (c *Live) restored(ctx context.Context, p *plan, r *request) ([]byte, error
 		return nil, err
 	}
 	read, ok, err := c.asRead(ctx, p, enc)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err != nil:
-		return nil, &UnknownFieldsError{r.call, err}
-	case !ok:
+	return r.keeping(ctx, ok, err, func() ([]byte, error) { return wire.Restore(r.body, p.answer, read) })
+}
+
+// keeping is the body that restore makes. If no version was found, it is the body as it is. What fails is an
+// [UnknownFieldsError], but for the end of ctx.
+func (r *request) keeping(ctx context.Context, found bool, err error, restore func() ([]byte, error)) ([]byte, error) {
+	if err == nil && !found {
 		return r.body, nil
 	}
-	body, err := wire.Restore(r.body, p.answer, read)
+	var body []byte
+	if err == nil {
+		body, err = restore()
+	} else if ctx.Err() != nil {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &UnknownFieldsError{r.call, err}
 	}

@@ -134,7 +134,7 @@ func (c *Controller[R]) Kinds(in Manager) []object.Object {
 	return c.kinds(in, func(*Source[R]) bool { return true })
 }
 
-// OptionalKinds are those of Kinds of which a source is [Source.Optional].
+// OptionalKinds are the kinds with a source that is [Source.Optional].
 func (c *Controller[R]) OptionalKinds(in Manager) []object.Object {
 	return c.kinds(in, func(s *Source[R]) bool { return s.optional })
 }
