@@ -4,7 +4,8 @@
 //
 //	etcd ◀── kube-apiserver ◀──┬── kube-controller-manager
 //	 (unix socket)  (loopback) ├── kube-scheduler
-//	                           └── kwok (plays the kubelets of the nodes)
+//	                           ├── kwok (plays the kubelets of the nodes)
+//	                           └── provisioner (makes the volumes of the default class)
 //
 // Pods are scheduled and become Running, but no container ever runs.
 //

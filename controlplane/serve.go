@@ -144,6 +144,10 @@ func startRest(ctx context.Context, g *group, files *files, ln net.Listener, con
 	g.start("kube-controller-manager", controllerManager(files))
 	g.start("kube-scheduler", scheduler(files))
 	g.start("kwok", kubelets(files, config, client))
+	if err := createClass(ctx, client); err != nil {
+		return fmt.Errorf("class %s: %w", standardClass, err)
+	}
+	g.start("provisioner", provisioner(client))
 	names, err := createNodes(ctx, client, o.nodes)
 	if err != nil {
 		return err

@@ -180,7 +180,7 @@ var applicationCases = []controlledCase{
 		s.awaitCount(volumesPath, `"phase":"Available"`, 3)
 		claim("reserved", `"storageClassName":"NS",`)
 		claim("asked", `"storageClassName":"NS","volumeName":"NS-a",`)
-		claim("none", "") // there is no class by default: it gets the volume that has none
+		claim("none", `"storageClassName":"",`) // it gets the volume that has none
 		s.awaitCount("~/persistentvolumeclaims", `"phase":"Bound"`, 3)
 		claim("open", `"storageClassName":"NS",`)
 		s.awaitCount("~/persistentvolumeclaims", `"phase":"Pending"`, 1)

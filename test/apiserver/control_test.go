@@ -2,6 +2,9 @@ package apiserver_test
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,6 +119,46 @@ func TestControllersAfterRestore(t *testing.T) {
 	drop()
 	s.Compact()
 	drop()
+}
+
+// However close restores, restarts and changes follow each other, controllers go on: each state without the account ends
+// with one.
+func TestControllersAfterManyRestores(t *testing.T) {
+	ctx := t.Context()
+	s, c := controlled(t, "serviceaccount")
+	whole := s.Snapshot()
+	halted := s.Fail(apiserver.On("create", "serviceaccounts").From("kube-controller-manager"), apiserver.Unavailable)
+	if err := client.Delete(ctx, c, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}); err != nil {
+		t.Fatal(err)
+	}
+	without := s.Snapshot()
+	halted.End()
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 600 {
+		for range 1 + random.IntN(100) {
+			switch random.IntN(3) {
+			case 0:
+				s.Restore(whole)
+			case 1:
+				s.Restore(without)
+			default:
+				s.Restart()
+			}
+			for range random.IntN(50) {
+				runtime.Gosched()
+			}
+		}
+		s.Restore(without)
+		short, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("no controller comes to rest"))
+		err := s.Settle(short)
+		cancel()
+		if err != nil {
+			t.Fatalf("restore %d: %v", n, err)
+		}
+		if _, err := client.Get[corev1.ServiceAccount](ctx, c, object.Key{Namespace: "default", Name: "default"}); err != nil {
+			t.Fatalf("restore %d: %v", n, err)
+		}
+	}
 }
 
 func TestUnknownController(t *testing.T) {

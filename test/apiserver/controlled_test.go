@@ -43,7 +43,7 @@ func TestControllersAsTheRealOnes(t *testing.T) {
 		c.run(s)
 		return s
 	}
-	for _, c := range slices.Concat(controlledCases, applicationCases) {
+	for _, c := range slices.Concat(controlledCases, applicationCases, claimCases) {
 		t.Run(c.name, func(t *testing.T) {
 			talk := func(ns string) string {
 				a := run(t, real.RESTConfig(), real.URL(), c, ns)

@@ -35,8 +35,9 @@ func (s *session) told() (out []string) {
 		case many[string(o.UID)+e.Reason]:
 			message, e.ReportingController = "many", ""
 		case e.Reason == "MultiplePodDisruptionBudgets", strings.Contains(message, "unbound immediate PersistentVolumeClaims"), // DIFFERENCES.md
-			e.Reason == "FailedUpdate" && strings.Contains(message, "the object has been modified"),                 // caches are late
-			e.ReportingController == "ipallocator-repair-controller",                                                // it looks at Services in a cache
+			e.Reason == "FailedUpdate" && strings.Contains(message, "the object has been modified"),                                                     // caches are late
+			e.ReportingController == "ipallocator-repair-controller",                                                                                    // it looks at Services in a cache
+			e.Reason == "WaitForFirstConsumer", e.Reason == "WaitForPodScheduled", strings.Contains(message, "waiting for ephemeral volume controller"), // it depends on when a claim is seen
 			strings.Contains(s.ns, "statefulset-retention") && e.ReportingController == corev1.DefaultSchedulerName: // no volumes are there for its Pods
 			continue
 		}

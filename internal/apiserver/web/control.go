@@ -72,10 +72,12 @@ func (s *Server) perform(epoch context.Context, set *control.Set, requests []con
 func (s *Server) control(c *controllers, last context.Context) {
 	defer close(c.done)
 	for {
-		view, moved, epoch := s.now()
-		if epoch.Err() != nil { // closed: otherwise there would be another one
+		select {
+		case <-s.closed:
 			return
+		default:
 		}
+		view, moved, epoch := s.now() // the epoch may have ended since
 		if epoch != last { // the state was restored, or the server restarted
 			c.set.Reset()
 		}

@@ -62,7 +62,7 @@ func open(ctx context.Context, o Options) (c *cluster, err error) {
 	default:
 		fmt.Fprintln(o.Progress, "apiserver: starting an API server in memory on this machine")
 		c.steady = &steady{after: o.after}
-		if c.memory, err = apiserver.New(ctx, apiserver.Options{Controllers: []string{"*", "-events"}, Now: c.steady.Now, Seed: "demo", Progress: o.Progress}); err != nil {
+		if c.memory, err = apiserver.New(ctx, apiserver.Options{Controllers: []string{"*", "-events", "-volumes"}, Now: c.steady.Now, Seed: "demo", Progress: o.Progress}); err != nil {
 			return c, err
 		}
 		c.steady.server = c.memory

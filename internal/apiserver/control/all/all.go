@@ -14,7 +14,8 @@ import (
 )
 
 // Controllers are all controllers, in the order in which they are stepped. Their names and short names are those of
-// kube-controller-manager. The scheduler, the kubelet and what writes Events are not among its controllers.
+// kube-controller-manager. The scheduler, the kubelet, the provisioner of volumes and what writes Events are not among
+// its controllers.
 var Controllers = slices.Concat([]control.Known{
 	{Name: "serviceaccount-controller", Short: "serviceaccount", New: namespaces.Accounts},
 	{Name: "root-ca-certificate-publisher-controller", Short: "root-ca-cert-publisher", New: namespaces.Certificates},

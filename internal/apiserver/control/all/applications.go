@@ -25,6 +25,7 @@ var applications = []control.Known{
 	{Name: "persistentvolumeclaim-protection-controller", Short: "pvc-protection", New: volumes.ClaimProtection},
 	{Name: "persistentvolume-protection-controller", Short: "pv-protection", New: volumes.VolumeProtection},
 	{Name: "ephemeral-volume-controller", Short: "ephemeral-volume", New: volumes.Ephemeral},
+	{Name: "volume-provisioner", Short: "volumes", New: volumes.Provisioner, Boot: volumes.Boot},
 	{Name: "resourcequota-controller", Short: "resourcequota", New: policies.Quotas},
 	{Name: "clusterrole-aggregation-controller", Short: "clusterrole-aggregation", New: policies.Roles},
 }

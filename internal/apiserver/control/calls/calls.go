@@ -2,8 +2,10 @@
 package calls
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -12,6 +14,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
@@ -80,9 +83,60 @@ func (c *Calls) PatchAt(o metav1.Object, metadata, rest map[string]any) {
 	c.add(c.User.Do("PATCH", Path(o), "application/merge-patch+json", patch))
 }
 
-// PatchStatus changes fields of an object's status by a merge patch, even if the object has changed since it was read.
-func (c *Calls) PatchStatus(o metav1.Object, status any) {
-	c.add(c.User.Merge(kindOf(o), o.GetNamespace(), o.GetName(), "status", map[string]any{"status": status}))
+// UpdateAt is [Calls.PatchAt] for controllers whose roles allow no patches: it replaces the object.
+func (c *Calls) UpdateAt(o metav1.Object, metadata, rest map[string]any) {
+	patch := map[string]any{}
+	if metadata != nil {
+		patch["metadata"] = metadata
+	}
+	maps.Copy(patch, rest)
+	c.add(c.User.Do("PUT", Path(o), "application/json", merged(o, patch)))
+}
+
+// UpdateStatusAt is [Calls.UpdateAt] for fields of an object's status. An object that was updated before has another
+// version then: its status is left to the next reconcile.
+func (c *Calls) UpdateStatusAt(o metav1.Object, status map[string]any) {
+	if slices.ContainsFunc(c.List, func(r core.Request) bool { return r.URL == Path(o) }) {
+		return
+	}
+	c.add(c.User.Do("PUT", Path(o)+"/status", "application/json", merged(o, map[string]any{"status": status})))
+}
+
+// merged returns an object after a merge patch.
+func merged(o metav1.Object, patch map[string]any) map[string]any {
+	out := fieldsOf(o)
+	merge(out, fieldsOf(patch))
+	return out
+}
+
+// fieldsOf returns a value as its JSON is.
+func fieldsOf(v any) (out map[string]any) {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("calls: %T: %v", v, err)) // objects of the API have a text
+	}
+	return out
+}
+
+func merge(into, changes map[string]any) {
+	for key, value := range changes {
+		switch value := value.(type) {
+		case nil:
+			delete(into, key)
+		case map[string]any:
+			below, ok := into[key].(map[string]any)
+			if !ok {
+				below = map[string]any{}
+				into[key] = below
+			}
+			merge(below, value)
+		default:
+			into[key] = value
+		}
+	}
 }
 
 // Delete deletes an object, but no other one with its name: the uid is a precondition. The policy "" is the default one.
@@ -142,6 +196,8 @@ func kindOf(o metav1.Object) control.Kind {
 		return Autoscalers
 	case *rbacv1.ClusterRole:
 		return Roles
+	case *storagev1.StorageClass:
+		return Classes
 	}
 	panic(fmt.Sprintf("calls: the resource of %T is not known", o))
 }

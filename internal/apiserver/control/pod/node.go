@@ -17,8 +17,12 @@ func MatchesNode(spec *corev1.PodSpec, node *corev1.Node) bool {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return true
 	}
-	terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	return slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
+	return Selects(spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, node)
+}
+
+// Selects reports whether one of the terms of a selector matches a Node.
+func Selects(s *corev1.NodeSelector, node *corev1.Node) bool {
+	return slices.ContainsFunc(s.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
 		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
 			return false
 		}

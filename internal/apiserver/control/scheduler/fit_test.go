@@ -116,10 +116,10 @@ func TestUsage(t *testing.T) {
 }
 
 func TestMessage(t *testing.T) {
-	if got := message(0, 0, nil); got != "no nodes available to schedule pods" {
+	if got := message(0, 0, "", nil); got != "no nodes available to schedule pods" {
 		t.Error(got)
 	}
-	got := message(3, 2, map[string]int{"Insufficient cpu": 1, "node(s) were unschedulable": 2})
+	got := message(3, 2, "", map[string]int{"Insufficient cpu": 1, "node(s) were unschedulable": 2})
 	want := "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable. no new claims to deallocate, preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
 	if got != want {
 		t.Errorf("got %s", got)

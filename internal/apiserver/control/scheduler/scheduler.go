@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
+	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
+	"github.com/flyball-io/flyball/internal/apiserver/control/volumes"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 )
 
@@ -33,7 +35,7 @@ type scheduler struct {
 	control.Keyed
 	used    map[string]*usage // by the name of the node
 	pods    map[string]placed // by key
-	pending map[string]bool   // the keys of Pods that fit on no Node
+	pending map[string]bool   // the keys of Pods that fit on no Node, or wait for their volumes
 }
 
 // placed is the Node of a Pod, and its usage there.
@@ -48,6 +50,8 @@ func (s *scheduler) learn(v *control.State, c control.Change, add func(string)) 
 	switch {
 	case c.In(control.Nodes):
 		room = c.Is != nil
+	case c.In(calls.Claims), c.In(calls.Volumes), c.In(calls.Classes):
+		room = true
 	case c.In(control.Pods):
 		p := control.Get[corev1.Pod](v, c.Key)
 		before, was := s.pods[c.Key]
@@ -93,18 +97,27 @@ func (s *scheduler) place(now time.Time, v *control.State, key string) (r contro
 		delete(s.pods, key)
 	}
 	u := usageOf(p)
-	best, fewest := "", int64(0)
+	var best *corev1.Node
+	fewest := int64(0)
 	reasons, nodes, helpless := map[string]int{}, 0, 0
+	needs, problem := volumes.NeedsOf(v, p)
 	for _, n := range control.List[corev1.Node](v, control.Nodes, "") {
 		nodes++
+		if problem != "" {
+			helpless++
+			continue
+		}
 		used := s.used[n.Name]
 		if used == nil {
 			used = &usage{}
 		}
 		why, resolvable := misfit(p, n, u, used)
 		if len(why) == 0 {
-			if best == "" || used.pods < fewest {
-				best, fewest = n.Name, used.pods
+			why, resolvable = needs.Misfit(n), false
+		}
+		if len(why) == 0 {
+			if best == nil || used.pods < fewest {
+				best, fewest = n, used.pods
 			}
 			continue
 		}
@@ -115,15 +128,24 @@ func (s *scheduler) place(now time.Time, v *control.State, key string) (r contro
 			helpless++
 		}
 	}
-	if best != "" {
-		s.take(key, best, u)
+	if best != nil {
+		s.take(key, best.Name, u)
+		reserved := &calls.Calls{User: user}
+		if !needs.Reserve(reserved, best) {
+			s.pending[key] = true
+			if p.Status.NominatedNodeName != best.Name {
+				r.Requests = append(r.Requests, user.Merge(control.Pods, p.Namespace, p.Name, "status", map[string]any{"status": map[string]any{"nominatedNodeName": best.Name}}))
+			}
+			r.Requests = append(r.Requests, reserved.List...)
+			return r
+		}
 		delete(s.pending, key)
 		r.Requests = append(r.Requests, user.CreateSub(control.Pods, p.Namespace, p.Name, "binding", &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: best}}))
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: best.Name}}))
 		return r
 	}
 	s.pending[key] = true
-	why := message(nodes, helpless, reasons)
+	why := message(nodes, helpless, problem, reasons)
 	if req := unschedulable(now, p, why); req.Method != "" {
 		r.Requests = append(r.Requests, req)
 		r.Events = append(r.Events, control.Event{User: user, Key: key, Warning: true, Reason: "FailedScheduling", Message: why, Action: "Scheduling"})
@@ -131,10 +153,14 @@ func (s *scheduler) place(now time.Time, v *control.State, key string) (r contro
 	return r
 }
 
-// message returns why no Node fits, in the words of the real scheduler.
-func message(nodes, helpless int, reasons map[string]int) string {
-	if nodes == 0 {
+// message returns why no Node fits, in the words of the real scheduler. The problem of a Pod itself is told in place of
+// reasons.
+func message(nodes, helpless int, problem string, reasons map[string]int) string {
+	switch {
+	case nodes == 0:
 		return "no nodes available to schedule pods"
+	case problem != "":
+		return fmt.Sprintf("0/%d nodes are available: %s. not found", nodes, problem)
 	}
 	texts := func(m map[string]int) string {
 		var out []string

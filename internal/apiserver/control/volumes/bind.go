@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
@@ -23,14 +24,27 @@ const (
 	provisioner       = "volume.kubernetes.io/storage-provisioner"
 	provisionerBeta   = "volume.beta.kubernetes.io/storage-provisioner"
 	defaultClass      = "storageclass.kubernetes.io/is-default-class"
+	selectedNode      = "volume.kubernetes.io/selected-node"
+	provisionedBy     = "pv.kubernetes.io/provisioned-by"
 )
 
 // world has the objects that the binder reads.
 type world struct {
 	volumes []*corev1.PersistentVolume
 	classes []*storagev1.StorageClass
-	// used reports whether a pod that has a node uses a claim.
-	used func(*corev1.PersistentVolumeClaim) bool
+	// unplaced returns the names of the Pods that use a claim and have no Node.
+	unplaced func(*corev1.PersistentVolumeClaim) []string
+}
+
+func worldOf(s *control.State) *world {
+	w := &world{}
+	for _, v := range control.List[corev1.PersistentVolume](s, calls.Volumes, "") {
+		w.volumes = append(w.volumes, v)
+	}
+	for _, x := range control.List[storagev1.StorageClass](s, calls.Classes, "") {
+		w.classes = append(w.classes, x)
+	}
+	return w
 }
 
 // isFor reports whether a volume is reserved for a claim.
@@ -77,15 +91,16 @@ func text(s *string) string {
 	return *s
 }
 
-// best returns the volume for a claim: one that is reserved for it, or else the smallest; nil if there is none.
-func (w *world) best(c *corev1.PersistentVolumeClaim, wait bool) *corev1.PersistentVolume {
+// best returns the volume for a claim: one that is reserved for it, or else the smallest; nil if there is none. free
+// reports whether a volume may be taken that is not reserved; allowed, whether any may be.
+func (w *world) best(c *corev1.PersistentVolumeClaim, free bool, allowed func(*corev1.PersistentVolume) bool) *corev1.PersistentVolume {
 	var found []*corev1.PersistentVolume
 	for _, v := range w.volumes {
 		switch {
-		case !fits(v, c):
+		case !fits(v, c) || !allowed(v):
 		case isFor(v, c):
 			return v
-		case wait || v.Spec.ClaimRef != nil || v.Status.Phase != corev1.VolumeAvailable || classOf(v.Annotations, v.Spec.StorageClassName) != claimClass(c):
+		case !free || v.Spec.ClaimRef != nil || v.Status.Phase != corev1.VolumeAvailable || classOf(v.Annotations, v.Spec.StorageClassName) != claimClass(c):
 		case c.Spec.Selector != nil && !matches(c.Spec.Selector, v.Labels):
 		default:
 			found = append(found, v)
@@ -105,10 +120,10 @@ func matches(s *metav1.LabelSelector, l map[string]string) bool {
 	return err == nil && selector.Matches(labels.Set(l))
 }
 
-// waits reports whether a claim is bound only when a Pod uses it.
-func (w *world) waits(c *corev1.PersistentVolumeClaim) bool {
+// delays reports whether the scheduler chooses the volume of a claim, or the Node that it is made for.
+func (w *world) delays(c *corev1.PersistentVolumeClaim) bool {
 	class := w.class(claimClass(c))
-	return class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer && !w.used(c)
+	return class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
 // class returns a class by its name; nil if there is none.
@@ -158,20 +173,21 @@ func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
 		}
 		return
 	}
-	wait := w.waits(c)
-	if v := w.best(c, wait); v != nil {
+	delay := w.delays(c)
+	if v := w.best(c, !delay, func(*corev1.PersistentVolume) bool { return true }); v != nil {
 		bind(calls, v, c)
 		return
 	}
+	wait := delay && c.Annotations[selectedNode] == ""
 	if _, beta := c.Annotations[corev1.BetaStorageClassAnnotation]; !beta && c.Spec.StorageClassName == nil {
 		if class := w.standard(); class != nil {
-			calls.PatchAt(c, nil, map[string]any{"spec": map[string]any{"storageClassName": class.Name}})
+			calls.UpdateAt(c, nil, map[string]any{"spec": map[string]any{"storageClassName": class.Name}})
 			return
 		}
 	}
 	if class := w.class(claimClass(c)); class != nil && !wait {
 		if c.Annotations[provisioner] != class.Provisioner {
-			calls.PatchAt(c, map[string]any{"annotations": map[string]any{provisioner: class.Provisioner, provisionerBeta: class.Provisioner}}, nil)
+			calls.UpdateAt(c, map[string]any{"annotations": map[string]any{provisioner: class.Provisioner, provisionerBeta: class.Provisioner}}, nil)
 		}
 		if !strings.HasPrefix(class.Provisioner, "kubernetes.io/") {
 			calls.Tell(c, "ExternalProvisioning", fmt.Sprintf("Waiting for a volume to be created either by the external provisioner '%s' or manually by the system administrator. "+
@@ -180,6 +196,13 @@ func (w *world) claim(calls *calls.Calls, c *corev1.PersistentVolumeClaim) {
 		return // somebody else makes a volume
 	}
 	switch name := claimClass(c); {
+	case wait && len(w.unplaced(c)) > 0:
+		pods := w.unplaced(c)
+		text := "waiting for pod %s to be scheduled"
+		if len(pods) > 1 {
+			text = "waiting for pods %s to be scheduled"
+		}
+		calls.Tell(c, "WaitForPodScheduled", fmt.Sprintf(text, strings.Join(pods, ",")))
 	case wait:
 		calls.Tell(c, "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
 	case name != "":
@@ -222,21 +245,26 @@ func setClaim(calls *calls.Calls, c *corev1.PersistentVolumeClaim, phase corev1.
 		}
 	}
 	if len(status) > 0 {
-		calls.PatchStatus(c, status)
+		calls.UpdateStatusAt(c, status)
 	}
 }
 
-// bind binds a volume and a claim to each other, the volume first.
-func bind(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+// reserve reserves a volume for a claim.
+func reserve(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
 	if r := v.Spec.ClaimRef; r == nil || r.Name != c.Name || r.Namespace != c.Namespace || r.UID != c.UID {
 		var meta map[string]any
 		if !isFor(v, c) {
 			meta = map[string]any{"annotations": map[string]any{boundByController: "yes"}}
 		}
-		calls.PatchAt(v, meta, map[string]any{"spec": map[string]any{"claimRef": corev1.ObjectReference{
+		calls.UpdateAt(v, meta, map[string]any{"spec": map[string]any{"claimRef": corev1.ObjectReference{
 			Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion,
 		}}})
 	}
+}
+
+// bind binds a volume and a claim to each other, the volume first.
+func bind(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+	reserve(calls, v, c)
 	setVolume(calls, v, corev1.VolumeBound)
 	annotations, spec := map[string]any{}, map[string]any{}
 	if c.Spec.VolumeName != v.Name {
@@ -247,14 +275,14 @@ func bind(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.PersistentVo
 		annotations[bindCompleted] = "yes"
 	}
 	if len(annotations) > 0 {
-		calls.PatchAt(c, map[string]any{"annotations": annotations}, map[string]any{"spec": spec})
+		calls.UpdateAt(c, map[string]any{"annotations": annotations}, map[string]any{"spec": spec})
 	}
 	setClaim(calls, c, corev1.ClaimBound, v)
 }
 
 func setVolume(calls *calls.Calls, v *corev1.PersistentVolume, phase corev1.PersistentVolumePhase) {
 	if v.Status.Phase != phase {
-		calls.PatchStatus(v, map[string]any{"phase": phase})
+		calls.UpdateStatusAt(v, map[string]any{"phase": phase})
 	}
 }
 
@@ -273,10 +301,10 @@ func volume(calls *calls.Calls, v *corev1.PersistentVolume, c *corev1.Persistent
 		setVolume(calls, v, corev1.VolumeBound)
 	case c.Spec.VolumeName == "": // the reconcile of the claim binds it
 	case byController:
-		calls.PatchAt(v, map[string]any{"annotations": map[string]any{boundByController: nil}}, map[string]any{"spec": map[string]any{"claimRef": nil}})
+		calls.UpdateAt(v, map[string]any{"annotations": map[string]any{boundByController: nil}}, map[string]any{"spec": map[string]any{"claimRef": nil}})
 		setVolume(calls, v, corev1.VolumeAvailable)
 	default:
-		calls.PatchAt(v, nil, map[string]any{"spec": map[string]any{"claimRef": map[string]any{"uid": nil}}})
+		calls.UpdateAt(v, nil, map[string]any{"spec": map[string]any{"claimRef": map[string]any{"uid": nil}}})
 		setVolume(calls, v, corev1.VolumeAvailable)
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 )
 
-// Binder returns the controller that binds claims to volumes. It neither creates nor deletes volumes.
+// Binder returns the controller that binds claims to volumes. It neither creates nor deletes volumes: see [Provisioner].
 func Binder(control.Options) control.Controller {
 	user := control.ServiceAccount("persistent-volume-binder")
 	return &control.Keyed{Title: "persistentvolume-binder-controller", Map: func(s *control.State, c control.Change, add func(string)) {
@@ -30,24 +29,13 @@ func Binder(control.Options) control.Controller {
 			openClaims(s, c.Key, add)
 		case c.In(calls.Classes):
 			openClaims(s, "", add)
-		case c.In(control.Pods) && c.Is != nil:
-			if p := control.Get[corev1.Pod](s, c.Key); p != nil && p.Spec.NodeName != "" {
-				for name := range claimsOf(p, false) {
-					add(calls.Claims.Key(p.Namespace, name))
-				}
-			}
 		}
 	}, Reconcile: func(_ time.Time, s *control.State, key string) control.Result {
 		c := &calls.Calls{User: user}
 		if claim := control.Get[corev1.PersistentVolumeClaim](s, key); strings.HasPrefix(key, calls.Claims.Prefix("")) {
 			if claim != nil {
-				w := &world{used: func(c *corev1.PersistentVolumeClaim) bool { return inUse(s, c) }}
-				for _, v := range control.List[corev1.PersistentVolume](s, calls.Volumes, "") {
-					w.volumes = append(w.volumes, v)
-				}
-				for _, x := range control.List[storagev1.StorageClass](s, calls.Classes, "") {
-					w.classes = append(w.classes, x)
-				}
+				w := worldOf(s)
+				w.unplaced = func(c *corev1.PersistentVolumeClaim) []string { return users(s, c, false) }
 				w.claim(c, claim)
 			}
 		} else if v := control.Get[corev1.PersistentVolume](s, key); v != nil {
@@ -93,7 +81,7 @@ func ClaimProtection(control.Options) control.Controller {
 	}, Reconcile: func(_ time.Time, s *control.State, key string) control.Result {
 		c := &calls.Calls{User: user}
 		if claim := control.Get[corev1.PersistentVolumeClaim](s, key); claim != nil {
-			protect(c, claim, claimProtection, func() bool { return inUse(s, claim) })
+			protect(c, claim, claimProtection, func() bool { return len(users(s, claim, true)) > 0 })
 		}
 		return control.Result{Requests: c.List}
 	}}
@@ -120,25 +108,25 @@ func protect(c *calls.Calls, o metav1.Object, finalizer string, used func() bool
 	has := slices.Contains(o.GetFinalizers(), finalizer)
 	switch {
 	case o.GetDeletionTimestamp() == nil && !has:
-		c.PatchAt(o, map[string]any{"finalizers": append(slices.Clone(o.GetFinalizers()), finalizer)}, nil)
+		c.UpdateAt(o, map[string]any{"finalizers": append(slices.Clone(o.GetFinalizers()), finalizer)}, nil)
 	case o.GetDeletionTimestamp() != nil && has && !used():
-		c.PatchAt(o, map[string]any{"finalizers": slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == finalizer })}, nil)
+		c.UpdateAt(o, map[string]any{"finalizers": slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == finalizer })}, nil)
 	}
 }
 
-// inUse reports whether a Pod with a Node uses a claim.
-func inUse(s *control.State, c *corev1.PersistentVolumeClaim) bool {
+// users returns the names of the Pods that use a claim: those that have a Node, or those that have none.
+func users(s *control.State, c *corev1.PersistentVolumeClaim, placed bool) (out []string) {
 	for _, p := range control.List[corev1.Pod](s, control.Pods, c.Namespace) {
-		if p.Spec.NodeName == "" {
+		if placed != (p.Spec.NodeName != "") {
 			continue
 		}
 		for name, ephemeral := range claimsOf(p, true) {
 			if name == c.Name && (!ephemeral || metav1.IsControlledBy(c, p)) {
-				return true
+				out = append(out, p.Name)
 			}
 		}
 	}
-	return false
+	return out
 }
 
 // claimsOf returns the names of the claims of a Pod, and whether each is ephemeral: deleted with the Pod. With running

@@ -102,7 +102,7 @@ func (s *statefulSet) matchClaims(p *corev1.Pod) {
 			want = append(want, s.owner.Reference())
 		}
 		if !sameOwners(c.OwnerReferences, want) {
-			s.c.PatchAt(c, map[string]any{"ownerReferences": want}, nil)
+			s.c.UpdateAt(c, map[string]any{"ownerReferences": want}, nil)
 		}
 	}
 }
