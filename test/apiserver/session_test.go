@@ -205,6 +205,8 @@ func (s *session) walk(v any) {
 	case map[string]any:
 		if text, ok := v["message"].(string); ok && strings.HasPrefix(text, "failed to create typed patch object") {
 			v["message"], _, _ = strings.Cut(text, "):") // which errors follow depends on the order of a map, on both servers
+		} else if ok && strings.HasSuffix(text, ": field not declared in schema") {
+			v["message"] = undeclared.ReplaceAllString(text, "${1}a field") // one of them, as above
 		}
 		if text, ok := v["resourceVersion"].(string); ok {
 			if _, object := v["uid"]; object && !s.loose {
@@ -288,6 +290,7 @@ var (
 	credential = regexp.MustCompile(`,\\*"extra\\*":\{\\*"authentication\.kubernetes\.io/credential-id\\*":\[\\*"X509SHA256=[0-9a-f]{64}\\*"\]\}`)
 	program    = regexp.MustCompile(`controlplane-[0-9a-f]{16}`) // as a field manager
 	managers   = regexp.MustCompile(`managedFields\\+":\[.*?\]`) // of an object in an error: in the order of their seconds
+	undeclared = regexp.MustCompile(`(failed to convert [a-z ]+: )\S+`)
 	inPath     = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
