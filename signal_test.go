@@ -10,8 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 		}
 		select {} // a reconcile that does not end
 	}
-	goleak.VerifyTestMain(servertest.Wrap(m))
+	leaktest.Main(servertest.Wrap(m))
 }
 
 func TestSignalsStopTheProgram(t *testing.T) {

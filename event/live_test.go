@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
+func TestMain(m *testing.M) { leaktest.Main(servertest.Wrap(m)) }
 
 // failOnLog is a logger that fails the test: no event may be rejected.
 type failOnLog struct{ t *testing.T }

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/feedtest"
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
+func TestMain(m *testing.M) { leaktest.Main(servertest.Wrap(m)) }
 
 var (
 	configMapGVK = corev1.SchemeGroupVersion.WithKind("ConfigMap")

@@ -60,8 +60,8 @@ func candidateMain(args string) error {
 	o := handoverOptions(namespace, identity)
 	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o.Hook = func(s leader.Leadership) {
-		if !s.Leading && s.Holder != "" && s.Holder != identity {
-			fmt.Println("standby")
+		if s.Holder != "" {
+			fmt.Println("candidate") // on standby; or it leads, if the others have lost the lease meanwhile
 		}
 	}
 	e, err := leader.New(c, o)
@@ -219,7 +219,7 @@ func (h *handover) start() {
 	id := "p" + strconv.Itoa(h.started)
 	h.all[id] = startCandidate(h.t, h.kube, h.namespace, id)
 	if h.started > 1 {
-		h.all[id].await(h.t, "standby")
+		h.all[id].await(h.t, "candidate")
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
-	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/cache"
@@ -26,6 +25,7 @@ import (
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/delta"
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/run"
@@ -37,7 +37,7 @@ import (
 	"github.com/flyball-io/flyball/workqueue"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
+func TestMain(m *testing.M) { leaktest.Main(servertest.Wrap(m)) }
 
 func newMetrics() *metrics.Metrics {
 	return metrics.New(metrics.Options{WithoutRuntime: true, Logger: slog.New(slog.DiscardHandler)})

@@ -16,13 +16,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/probe"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 

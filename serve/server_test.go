@@ -21,15 +21,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/serve"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
+func TestMain(m *testing.M) { leaktest.Main(servertest.Wrap(m)) }
 
 var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 

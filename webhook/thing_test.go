@@ -3,15 +3,15 @@ package webhook
 import (
 	"testing"
 
-	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
+func TestMain(m *testing.M) { leaktest.Main(servertest.Wrap(m)) }
 
 // thing is a kind whose encoding has all the oddities that patches must handle: zero fields that
 // are written, nulls, structs that are left out, maps, lists of lists.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -14,12 +13,13 @@ import (
 
 	"github.com/flyball-io/flyball/adapter/clientgo"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(apiserver.Wrap(servertest.Wrap(m))) }
+func TestMain(m *testing.M) { leaktest.Main(apiserver.Wrap(servertest.Wrap(m))) }
 
 // config is the configuration of the control plane.
 func config(t testing.TB) *rest.Config { return servertest.Shared(t).RESTConfig() }

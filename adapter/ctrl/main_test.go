@@ -20,12 +20,13 @@ import (
 
 	"github.com/flyball-io/flyball"
 	flyctrl "github.com/flyball-io/flyball/adapter/ctrl"
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	goleak.VerifyTestMain(servertest.Wrap(m),
+	leaktest.Main(servertest.Wrap(m),
 		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,19 +34,18 @@ func TestStorageVersionMoves(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	dir := filepath.Join(t.TempDir(), "shop")
+	program, err := plainProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
 	flyball := func(want string, args ...string) {
 		t.Helper()
-		root := newRoot()
-		var said bytes.Buffer
-		root.SetArgs(append(args, "--dir", dir))
-		root.SetOut(&said)
-		root.SetErr(&said)
-		err := root.ExecuteContext(t.Context())
+		out, err := exec.CommandContext(t.Context(), filepath.Join(program, "flyball"), append(args, "--dir", dir)...).CombinedOutput()
 		switch {
 		case want == "" && err != nil:
-			t.Fatalf("flyball %s: %v\n%s", strings.Join(args, " "), err, said.String())
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Fatalf("flyball %s: %v, want an error with %q\n%s", strings.Join(args, " "), err, want, said.String())
+			t.Fatalf("flyball %s: %v\n%s", strings.Join(args, " "), err, out)
+		case want != "" && (err == nil || !strings.Contains(string(out), want)):
+			t.Fatalf("flyball %s: %v, want an error with %q\n%s", strings.Join(args, " "), err, want, out)
 		}
 	}
 	install := func(want string, more ...string) {

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 		os.Exit(roles[role]())
 	}
 	allowParallel()
-	goleak.VerifyTestMain(closing{apiserver.Wrap(servertest.Wrap(m))})
+	leaktest.Main(closing{apiserver.Wrap(servertest.Wrap(m))})
 }
 
 // closing closes hurt after the tests.

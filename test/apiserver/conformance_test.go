@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(apiserver.Wrap(planetest.Wrap(m)))
+	leaktest.Main(apiserver.Wrap(planetest.Wrap(m)))
 }
 
 // Each case runs against the API server in memory and against a real one. Their answers are equal.

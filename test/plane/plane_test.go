@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 )
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	case "owner", "owner of a paused plane":
 		os.Exit(ownPlane(os.Getenv(role) != "owner"))
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // ownPlane starts a control plane, prints its address and waits to be killed.

@@ -12,13 +12,14 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(checked{planetest.Wrap(m)})
+	leaktest.Main(checked{planetest.Wrap(m)})
 }
 
 // usedDir is the data directory of the shared control plane.

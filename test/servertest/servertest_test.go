@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(Wrap(m)) }
+func TestMain(m *testing.M) { leaktest.Main(Wrap(m)) }
 
 // What tests find is the same on both servers: users with the rights of their roles, Pods that run, and a
 // kubeconfig.

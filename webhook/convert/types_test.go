@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/randfill"
 
+	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/webhook/convert"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
+func TestMain(m *testing.M) { leaktest.Main(servertest.Wrap(m)) }
 
 // orderV1 is the hub: a price in cents, and a list of items.
 type orderV1 struct {

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/internal/leaktest"
 )
 
 // fakeName is the file name under which this test binary is a rules program. It has the loops of the real one, and
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 	if role := roles[filepath.Base(os.Args[0])]; role != nil {
 		os.Exit(role())
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func fake() int {
