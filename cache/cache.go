@@ -228,12 +228,19 @@ func (c *Cache) open(kind informer.Kind, sel client.Selection, own bool) (*Handl
 		k = &openKind{kind: kind, namespaces: c.namespaces(kind), readBy: all}
 	}
 	if k.shares == nil {
+		var within []string
+		switch {
+		case kind.ClusterScoped && !own:
+			within = c.chosen(kind.GVK)
+		case kind.ClusterScoped && sel.Namespace != "":
+			within = []string{sel.Namespace}
+		}
 		for _, sel.Namespace = range k.namespaces {
 			if !own {
 				o := c.override(kind.GVK, sel.Namespace)
 				sel.Labels, sel.Fields = cmp.Or(o.Labels, c.o.Labels), cmp.Or(o.Fields, c.o.Fields)
 			}
-			s, err := c.acquire(kind, sel)
+			s, err := c.acquire(kind, sel, within)
 			if err != nil {
 				c.closeKind(k)
 				return nil, fmt.Errorf("cache: %w", err)

@@ -74,15 +74,23 @@ func (c *Cache) override(gvk schema.GroupVersionKind, namespace string) KindOpti
 
 // namespaces returns the namespaces that a kind is watched in, sorted.
 func (c *Cache) namespaces(kind informer.Kind) []string {
+	if names := c.chosen(kind.GVK); names != nil && !kind.ClusterScoped {
+		return names
+	}
+	return []string{metav1.NamespaceAll}
+}
+
+// chosen returns the namespaces that the options name for a kind, sorted; nil: all.
+func (c *Cache) chosen(gvk schema.GroupVersionKind) []string {
 	names := c.o.Namespaces
-	if all := c.overrides[kind.GVK]; len(all) > 0 && all[0].Namespaces != nil {
+	if all := c.overrides[gvk]; len(all) > 0 && all[0].Namespaces != nil {
 		names = nil
 		for _, k := range all {
 			names = append(names, k.Namespaces...)
 		}
 	}
-	if len(names) == 0 || kind.ClusterScoped || slices.Contains(names, metav1.NamespaceAll) {
-		return []string{metav1.NamespaceAll}
+	if len(names) == 0 || slices.Contains(names, metav1.NamespaceAll) {
+		return nil
 	}
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }

@@ -16,6 +16,7 @@ import (
 type selectionKey struct {
 	gvk                       schema.GroupVersionKind
 	namespace, labels, fields string
+	within                    string
 	metadataOnly              bool
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/flyball-io/flyball/client"
@@ -25,6 +26,7 @@ type shared struct {
 	key    selectionKey
 	kind   informer.Kind
 	sel    client.Selection
+	within []string // the namespaces of a kind that had none, as in reflector.Options
 	users  int
 	closed chan struct{} // closed with the last user
 
@@ -35,15 +37,17 @@ type shared struct {
 
 func (s *shared) informer() *informer.Informer { return s.current.Load() }
 
-// acquire returns the shared informer of a kind and selection, with one more user. c.mu is held.
-func (c *Cache) acquire(kind informer.Kind, sel client.Selection) (*shared, error) {
+// acquire returns the shared informer of a kind and selection, with one more user. within are the namespaces that
+// are held if the kind, which has none, gets them; nil: all. c.mu is held.
+func (c *Cache) acquire(kind informer.Kind, sel client.Selection, within []string) (*shared, error) {
 	if kind.ClusterScoped {
 		sel.Namespace = ""
 	}
 	key := keyOf(kind.GVK, sel)
+	key.within = strings.Join(within, ",")
 	s := c.shared[key]
 	if s == nil {
-		s = &shared{key: key, kind: kind, sel: sel, closed: make(chan struct{})}
+		s = &shared{key: key, kind: kind, sel: sel, within: within, closed: make(chan struct{})}
 		if err := c.renew(s); err != nil {
 			return nil, err
 		}
@@ -77,7 +81,7 @@ func (c *Cache) renew(s *shared) error {
 		Resync: c.o.Resync, OnProblem: c.o.OnProblem, Logger: c.o.Logger,
 		Audit: c.o.Audit, AuditLimiter: c.audits,
 	}
-	o.Reflector.Limiter = c.o.Limiter
+	o.Reflector.Limiter, o.Reflector.Within = c.o.Limiter, s.within
 	c.configure(&o)
 	o.Logger = logguard.Logger(o.Logger)
 	if !s.sel.MetadataOnly {

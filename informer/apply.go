@@ -98,6 +98,9 @@ func (a *applier) Apply(u *reflector.Update) {
 			a.in.reportUnusable(u)
 		}
 		return
+	case u.What == reflector.Outside:
+		a.in.namespaced.Store(true)
+		return
 	case u.What == reflector.Sweep:
 		a.in.avail.pushed++
 	case u.Entry != nil:

@@ -199,8 +199,7 @@ func (a *auditor) key(key object.Key) (object.Key, bool) {
 	if a.in.Kind().ClusterScoped {
 		key.Namespace = ""
 	}
-	only := a.in.namespace
-	return key, only == "" || key.Namespace == "" || key.Namespace == only
+	return key, key.Namespace == "" || a.in.watches(key.Namespace)
 }
 
 // observe returns the state of the watch, and a snapshot that has at least its version.

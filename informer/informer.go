@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,8 @@ type Informer struct {
 	joining  []*Registration // added while running; the applier takes them over
 	rejected map[object.Key]*rejected
 
-	namespace string // the only watched namespace; empty: all
+	namespaces []string    // the only watched ones; nil: all
+	namespaced atomic.Bool // an object of a namespace that is not watched has shown that the kind has namespaces
 
 	slow slowLog
 	// readAhead is set if functions may block the applier. The reader then leaves updates in the inbox.
@@ -151,10 +153,15 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if o.Reflector.Resource == "" {
 		o.Reflector.Resource = o.Kind.Resource.GroupResource().String()
 	}
-	if !o.Kind.ClusterScoped && o.Reflector.Namespace == "" {
-		o.Reflector.Namespace = o.Selection.Namespace
+	switch only := &o.Reflector; {
+	case o.Kind.ClusterScoped && only.Within == nil && o.Selection.Namespace != "":
+		only.Within = []string{o.Selection.Namespace}
+	case !o.Kind.ClusterScoped:
+		only.Within, only.Namespace = nil, cmp.Or(only.Namespace, o.Selection.Namespace)
 	}
-	in.namespace = o.Reflector.Namespace
+	if in.namespaces = o.Reflector.Within; o.Reflector.Namespace != "" {
+		in.namespaces = []string{o.Reflector.Namespace}
+	}
 	if o.Reflector.Copy == nil {
 		// The buffers of packed objects are reused for incoming ones: a list makes little garbage.
 		transfer := wire.CutManagedFields
@@ -195,8 +202,18 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 // the scope of the held objects.
 func (in *Informer) Kind() Kind {
 	k := in.o.Kind
-	k.ClusterScoped = in.store.Snapshot().ClusterScoped()
+	k.ClusterScoped = in.clusterScoped(in.store.Snapshot())
 	return k
+}
+
+// clusterScoped reports whether the objects of a snapshot have no namespaces.
+func (in *Informer) clusterScoped(s *store.Snapshot) bool {
+	return s.ClusterScoped() && (s.Len() > 0 || !in.namespaced.Load())
+}
+
+// watches reports whether objects of a namespace are held, if the kind has namespaces.
+func (in *Informer) watches(namespace string) bool {
+	return in.namespaces == nil || slices.Contains(in.namespaces, namespace)
 }
 
 // Selection is the part of the kind that the informer watches.

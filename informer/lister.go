@@ -59,7 +59,7 @@ func (l Lister[T]) holding(namespace string) ([]*Informer, error) {
 		if in.holds(namespace) == nil {
 			return all[i : i+1], nil
 		}
-		missing.Held = append(missing.Held, in.o.Selection.Namespace)
+		missing.Held = append(missing.Held, in.namespaces...)
 	}
 	return nil, missing
 }

@@ -135,7 +135,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 		return nil, err
 	}
 	snapshot := in.store.Snapshot()
-	clusterScoped := snapshot.ClusterScoped()
+	clusterScoped := in.clusterScoped(snapshot)
 	if clusterScoped {
 		q.Namespace = ""
 	}
@@ -177,11 +177,10 @@ func one(e *store.Entry, ok bool) iter.Seq[*store.Entry] {
 
 // holds returns an error if the informer does not watch a namespace.
 func (in *Informer) holds(namespace string) error {
-	only := in.o.Selection.Namespace
-	if only == "" || only == namespace || in.Kind().ClusterScoped {
+	if in.watches(namespace) || in.Kind().ClusterScoped {
 		return nil
 	}
-	return &NamespaceError{Kind: in.o.Kind.GVK, Namespace: namespace, Held: []string{only}}
+	return &NamespaceError{Kind: in.o.Kind.GVK, Namespace: namespace, Held: in.namespaces}
 }
 
 // Decode writes an entry of this informer into an object of the caller, who owns it. The error is a

@@ -9,14 +9,14 @@ type tally struct {
 	namespaced  int // with a namespace
 	clusterWide int // without a namespace
 	unplaced    int // without a name, or of a namespace that is not watched
-	bare        int // readable, without a namespace
 	err         error
 }
 
 // keyless returns how many objects are missing, or may have a wrong key.
 func (t *tally) keyless() int { return t.unplaced + min(t.namespaced, t.clusterWide) }
 
-// keyError returns why the key of an object is unusable, or nil.
+// keyError returns why the key of an object is unusable, or nil. A watch of one namespace takes no readable object
+// without one: the kind is cluster-scoped now, and each such watch would have all objects.
 func (c *core) keyError(e *store.Entry) error {
 	key := e.Key()
 	switch {
@@ -24,7 +24,7 @@ func (c *core) keyError(e *store.Entry) error {
 		return e.Err()
 	case key.Name == "":
 		return ErrNoName
-	case c.cfg.Namespace != "" && key.Namespace != "" && key.Namespace != c.cfg.Namespace:
+	case c.cfg.Namespace != "" && key.Namespace != c.cfg.Namespace && (key.Namespace != "" || e.Err() == nil):
 		return ErrNamespace
 	}
 	return nil
@@ -41,9 +41,6 @@ func (c *core) listed(e *store.Entry) {
 		return
 	case e.Key().Namespace == "":
 		c.tally.clusterWide++
-		if e.Err() == nil {
-			c.tally.bare++
-		}
 	default:
 		c.tally.namespaced++
 	}
@@ -54,13 +51,8 @@ func (c *core) listed(e *store.Entry) {
 // incomplete returns why a list must not replace the content, or nil. A list with more keyless objects
 // than the last one may hide a held object among them. A list of keyless objects alone is rejected too.
 // The first list has nothing to replace: its other objects are taken.
-// A watch of one namespace takes no objects without one: the kind is cluster-scoped now, and each such watch would
-// have all of them.
 func (c *core) incomplete() error {
 	t := &c.tally
-	if c.cfg.Namespace != "" && t.bare > 0 && t.namespaced == 0 {
-		return ErrNamespace
-	}
 	if n := t.keyless(); n == 0 || (t.namespaced > 0 || t.clusterWide > 0) && (!c.holds() || n <= c.lastTally.keyless()) {
 		return nil
 	}

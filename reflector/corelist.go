@@ -1,6 +1,8 @@
 package reflector
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/flyball-io/flyball/internal/paging"
@@ -74,6 +76,9 @@ func (c *core) pageDone(at stepTime, version, cont string) action {
 		return c.request(at)
 	}
 	if err := c.incomplete(); err != nil {
+		if c.cfg.Namespace != "" && c.tally.namespaced == 0 && c.holds() && errors.Is(err, ErrNamespace) {
+			c.markUnavailable(at, err) // the kind is cluster-scoped now: what is held is gone
+		}
 		return c.listFailed(at, err)
 	}
 	c.complete(at, version)
@@ -194,6 +199,10 @@ func (c *core) complete(at stepTime, version string) {
 
 // put emits an update with an object. It reports a rejected object too.
 func (c *core) put(what What, e *store.Entry) {
+	if n := e.Key().Namespace; n != "" && c.cfg.Within != nil && !slices.Contains(c.cfg.Within, n) {
+		c.updates = append(c.updates, Update{What: Outside, Entry: e})
+		return
+	}
 	if err := e.Err(); err != nil {
 		c.report(e, err)
 	}

@@ -14,6 +14,9 @@ type Options struct {
 	Resource string
 	// Namespace is the watched namespace. An object of another namespace is unusable. Empty: all.
 	Namespace string
+	// Within are the namespaces of a kind that has none when New is called. If its definition is made anew with
+	// namespaces, the objects of all others are left out. Nil: none are.
+	Within []string
 	// PageSize is the number of objects in a page of a list. Zero: 500. Negative: all objects in one
 	// page. A server that lists from memory may send more.
 	PageSize int64

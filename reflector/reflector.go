@@ -167,13 +167,11 @@ func (r *Reflector) step(now time.Time, in input) action {
 	out := r.core.Step(now, r.o.Rand(), in)
 	for i := range out.updates {
 		u := &out.updates[i]
-		if u.What == Put && u.Entry.Err() == nil {
-			if now := u.Entry.Key().Namespace == ""; !r.shown || now != r.bare {
-				again := r.shown
-				r.shown, r.bare = true, now
-				if again {
-					r.showScope()
-				}
+		if bare, ok := u.scope(); ok && (!r.shown || bare != r.bare) {
+			again := r.shown
+			r.shown, r.bare = true, bare
+			if again {
+				r.showScope()
 			}
 		}
 		r.sink.Apply(u) // it may recycle the entry
@@ -198,6 +196,17 @@ func (r *Reflector) step(now time.Time, in input) action {
 		r.o.OnFailure(now.Err)
 	}
 	return out.next
+}
+
+// scope reports whether the object of an update has no namespace; ok is false if the update does not show it.
+func (u *Update) scope() (bare, ok bool) {
+	switch {
+	case u.What == Outside, u.What == Put && u.Entry.Err() == nil:
+		return u.Entry.Key().Namespace == "", true
+	case u.What == Unusable && errors.Is(u.Err, ErrNamespace):
+		return u.Key.Namespace == "", u.Key.Name != ""
+	}
+	return false, false
 }
 
 // showScope tells the source that the scope of objects has changed. The definition of a kind may be made anew with

@@ -18,7 +18,7 @@ type Sink interface {
 // Update is a change of the content, or of a list in progress.
 type Update struct {
 	What What
-	// Entry is the object of a Put, or the last state of the object of a Delete.
+	// Entry is the object of a Put or an Outside, or the last state of the object of a Delete.
 	Entry *store.Entry
 	// Reset says that the server itself went back in time, as after a restore from a backup. The versions of
 	// the list must not be compared with those of the held objects. Set for Replace only.
@@ -53,4 +53,6 @@ const (
 	// Unusable reports an unreadable or rejected object, bookmark or stream. If the name of an object is
 	// known, a Put or Delete of its entry may follow.
 	Unusable
+	// Outside is an object that Options.Within leaves out. It shows that the kind has namespaces.
+	Outside
 )

@@ -165,6 +165,14 @@ func (p *plan) of(gvk schema.GroupVersionKind, clusterScoped bool) scopes {
 	return p.namespaced
 }
 
+// within returns the namespaces of a cluster-scoped kind whose definition is made anew with namespaces; nil: all.
+func (p *plan) within() []string {
+	if _, all := p.namespaced[metav1.NamespaceAll]; all {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(p.namespaced))
+}
+
 // holding returns the namespace of the scope that holds a namespace; false if none does.
 func (s scopes) holding(namespace string) (string, bool) {
 	if _, ok := s[namespace]; ok {

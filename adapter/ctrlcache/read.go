@@ -62,7 +62,11 @@ func (c *Cache) entry(ctx context.Context, at crclient.ObjectKey, obj crclient.O
 		return nil, nil, err
 	}
 	e, err := w.in.Entry(object.Key(at), informer.EvenUnavailable)
-	if _, absent := errors.AsType[*client.NotFoundError](err); absent || errors.As(err, new(*informer.NamespaceError)) {
+	_, outside := errors.AsType[*informer.NamespaceError](err)
+	if outside && w.kind.ClusterScoped { // it has namespaces now
+		return w, nil, fmt.Errorf("unable to get: %v because of unknown namespace for the cache", at)
+	}
+	if _, absent := errors.AsType[*client.NotFoundError](err); absent || outside {
 		err = apierrors.NewNotFound(schema.GroupResource{Group: key.gvk.Group, Resource: key.gvk.Kind}, at.Name)
 	}
 	return w, e, err
@@ -227,6 +231,8 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 		}
 		entries, err := w.entries(ctx, q)
 		switch {
+		case errors.As(err, new(*informer.NamespaceError)) && w.kind.ClusterScoped: // it has namespaces now
+			return nil, fmt.Errorf("unable to list: %v because of unknown namespace for the cache", o.Namespace)
 		case errors.As(err, new(*informer.NamespaceError)):
 			continue // the selectors exclude all of it
 		case errors.As(err, new(*store.UnknownIndexError)):

@@ -91,7 +91,9 @@ func (c *Cache) informerOptions(key kindKey, k *kind, namespace string, s crcach
 		Audit: c.o.Audit, AuditLimiter: c.audits,
 		OnProblem: c.o.OnProblem, Logger: c.o.Logger,
 	}
-	if !k.ClusterScoped {
+	if k.ClusterScoped {
+		o.Reflector.Within = c.plan.within()
+	} else {
 		o.Selection.Namespace = watched(namespace, s)
 	}
 	switch {

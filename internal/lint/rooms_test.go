@@ -31,7 +31,8 @@ var rooms = []room{
 	// It rose by 350 for controllers that work with what they can read, and for what joins later (ADR 41).
 	// It rose by 90 for a log whose first line says what program it is, and whose level leaves the format as it is.
 	// It rose by 60 for managed fields that move between versions (ADR 44).
-	{"pipeline", 28550, 19000, []string{
+	// It rose by 80 for caches that keep to their namespaces when the scope of a kind changes.
+	{"pipeline", 28630, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -90,7 +91,8 @@ var rooms = []room{
 // It rose by 330 with pipeline, for controllers that work with what they can read.
 // It rose by 140 with pipeline and shelf, for the log.
 // It rose by 90 with pipeline and shelf, for managed fields that move between versions.
-const maxCore = 55590
+// It rose by 80 with pipeline, for caches that keep to their namespaces.
+const maxCore = 55670
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

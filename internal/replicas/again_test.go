@@ -2,11 +2,13 @@ package replicas_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -22,6 +24,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/replicas"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
@@ -34,7 +37,7 @@ var widget = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: 
 // A definition that is deleted and made again, with another scope, plural or other versions, under caches,
 // clients and handlers: they follow by themselves.
 func TestDefinitionsMadeAgain(t *testing.T) {
-	seeds := 24
+	seeds := 40
 	if os.Getenv("FLYBALL_LONG") != "" {
 		seeds = 1000
 	}
@@ -59,8 +62,10 @@ type again[T any, P object.Ptr[T]] struct {
 	state       *replicas.State
 	balancer    *replicas.Balancer
 	now         replicas.Resource
-	both        bool // v2 is served, too
-	only        bool // v2 alone is served
+	both        bool     // v2 is served, too
+	only        bool     // v2 alone is served
+	within      []string // the namespaces of the cache; nil: all
+	barred      bool     // the cache watches namespaces, and takes no objects without one
 	cache       *cache.Cache
 	live, alone *client.Live // with a cache, and without one
 	owner       handler.Handler[reconcile.Request]
@@ -73,6 +78,8 @@ func (a *again[T, P]) play() {
 	a.balancer.Servers[0].Start(replicas.Manner{Streams: a.rand.IntN(2) == 0})
 	a.define(true)
 	a.fill()
+	a.within = [][]string{nil, {"ns0"}, {"ns0", "ns9"}}[a.rand.IntN(3)]
+	a.barred = a.within != nil && !a.now.Cluster
 	defer a.open()()
 	for round := range 5 {
 		time.Sleep(70 * time.Second)
@@ -129,7 +136,7 @@ func (a *again[T, P]) open() (stop func()) {
 			a.t.Fatal(err)
 		}
 	}
-	a.cache, err = cache.New(cache.Connect(a.live), cache.Options{Logger: slog.New(slog.NewTextHandler(a.t.Output(), nil))})
+	a.cache, err = cache.New(cache.Connect(a.live), cache.Options{Namespaces: a.within, Logger: slog.New(slog.NewTextHandler(a.t.Output(), nil))})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -165,18 +172,44 @@ func (a *again[T, P]) check() {
 			asked = append(asked, object.Key{Namespace: "ns0", Name: key.Name})
 		}
 		for _, k := range asked {
-			a.get("cache", a.cache, k, item)
+			a.cached(k, item)
 			a.get("client of the cache", a.live, k, item)
 			a.get("client alone", a.alone, k, item)
 		}
 	}
-	a.list("cache", a.cache, len(all))
+	held := 0
+	for key := range all {
+		if a.holds(key.Namespace) {
+			held++
+		}
+	}
+	a.list("cache", a.cache, held)
 	a.list("client", a.alone, len(all))
 	if !a.now.Cluster {
 		a.list("cache, by namespace", a.cache, 2, client.InNamespace("ns0"))
 		a.list("client, by namespace", a.alone, 2, client.InNamespace("ns0"))
 	}
 	a.owned()
+}
+
+// holds reports whether the cache holds objects of a namespace, or those without one.
+func (a *again[T, P]) holds(namespace string) bool {
+	if a.now.Cluster {
+		return !a.barred
+	}
+	return a.within == nil || slices.Contains(a.within, namespace)
+}
+
+// cached reads an object from the cache, which says if it does not hold the namespace.
+func (a *again[T, P]) cached(key object.Key, want replicas.Item) {
+	if a.holds(key.Namespace) {
+		a.get("cache", a.cache, key, want)
+		return
+	}
+	p, err := client.Get[T, P](a.t.Context(), a.cache, key, client.OfKind(widget))
+	if _, notHeld := errors.AsType[*informer.NamespaceError](err); err == nil || !notHeld && !a.now.Cluster {
+		a.t.Errorf("cache of %q: get %s: %v, %v", a.within, key, p, err)
+	}
 }
 
 // get reads an object. A client may take one call to notice.
@@ -194,7 +227,9 @@ func (a *again[T, P]) list(who string, r client.Reader, want int, opts ...client
 	n := 0
 	for _, err := range client.List[T, P](a.t.Context(), r, append(opts, client.OfKind(widget))...) {
 		if err != nil {
-			a.t.Errorf("%s: list: %v", who, err)
+			if want > 0 {
+				a.t.Errorf("%s: list: %v", who, err)
+			}
 			return
 		}
 		n++
