@@ -35,6 +35,9 @@ func MakePlan(ctx context.Context, dir, main string, progress io.Writer) (*Plan,
 	if err != nil {
 		return nil, err
 	}
+	// The types of what it imports come from the compiler. This says where that is, which Load cannot.
+	imported := Options{Progress: progress}
+	_ = imported.watched(ctx, "compiling what it imports", p.Dir, nil, func([]byte) {}, nil, "go", "list", "-v", "-e", "-export", "-deps", "./...") // Load fails as this does
 	ended := ticking(progress, "reading the code with its types", nil)
 	pkgs, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: p.Dir, Fset: r.fset, Env: environment(p.Dir),
