@@ -10,7 +10,8 @@
 //	                                            └──► event handlers (decoded once for all of them)
 //
 // What differs from the default cache:
-//   - A read is always a copy that belongs to the caller. UnsafeDisableDeepCopy is accepted and saves nothing.
+//   - A read is always a copy that belongs to the caller. UnsafeDisableDeepCopy is accepted and saves nothing:
+//     with it, a list of 3,001 Pods takes fifty times as long as the default cache's, and ProjectList three times as long.
 //   - An object that cannot be decoded does not stop its kind. A List returns the good ones and an error that
 //     names the others; a Get of it is an error; handlers get its next good state. OnProblem reports it.
 //   - A handler that cannot keep up costs memory by the number of keys. See [Options.HandlerBacklog].

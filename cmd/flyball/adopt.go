@@ -80,7 +80,7 @@ was built from, or at that of --flyball-dir.`,
 	fs.BoolVar(&f.plan, "plan", false, "print what a move to Flyball's API means, and change nothing")
 	fs.BoolVar(&f.Undo, "undo", false, "take the packed cache out again")
 	fs.StringVar(&f.Dir, "dir", ".", "`DIR` of the project, or a folder in it")
-	fs.StringVar(&f.Main, "main", "", "`FILE` that makes the manager, relative to the project (default: cmd/main.go, main.go, or the only file that does)")
+	fs.StringVar(&f.Main, "main", "", "`FILE` that makes the manager, or folder of the program, relative to the project (default: cmd/main.go, main.go, or the only file by which a program does)")
 	fs.BoolVar(&f.DryRun, "dry-run", false, "show the change; write nothing, build nothing, test nothing")
 	fs.BoolVar(&f.SkipTests, "skip-tests", false, "build, and run no tests")
 	fs.BoolVar(&f.ControlPlane, "controlplane", false, "run the tests on a control plane of Flyball's own instead of envtest's")

@@ -189,13 +189,12 @@ func adopt(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, a *a
 
 // require has the go.mod of the copy require the adapter, with the main file that uses it.
 func (a *adapter) require(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, text []byte, r *Result) error {
-	done := ticking(o.Progress, "go mod tidy -diff", nil)
-	untidy, bad := o.output(ctx, st.Dir(), "go", "mod", "tidy", "-diff")
-	done()
+	untidy := false
+	bad := o.watched(ctx, "go mod tidy -diff", st.Dir(), nil, func(line []byte) { untidy = untidy || len(line) > 0 }, nil, "go", "mod", "tidy", "-diff")
 	if ctx.Err() != nil {
 		return bad
 	}
-	failed := bad != nil && len(untidy) == 0 // no difference was found
+	failed := bad != nil && !untidy // no difference was found
 	if err := st.Write(p.Main, text); err != nil {
 		return err
 	}

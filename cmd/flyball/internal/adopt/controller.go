@@ -41,9 +41,7 @@ func (s *scope) readController(fn *ast.FuncDecl, root *ast.CallExpr, links []lin
 		switch {
 		case len(args) == 0:
 		case l.name == "Named":
-			if lit, ok := args[0].(*ast.BasicLit); ok {
-				b.c.Name, _ = strconv.Unquote(lit.Value)
-			}
+			b.c.Name = s.text(args[0])
 		case l.name == "For" || l.name == "Owns":
 			b.source(fn, at, l)
 		case l.name == "Watches" || l.name == "WatchesMetadata":

@@ -208,6 +208,22 @@ func TestLifts(t *testing.T) {
 	}
 }
 
+// A command that compiles says what it is at by its last whole line. What it says of packages is no error.
+func TestCompilingTells(t *testing.T) {
+	for out, want := range map[string]string{
+		"": "", "a": "", "\n": "", "a.b/c\n": ", a.b/c", "a.b/c\na.b/d\n": ", a.b/d", "a.b/c\nhalf": ", a.b/c",
+		"go: downloading a.b/c v1.0.0\n": ", downloading a.b/c v1.0.0", strings.Repeat("x", 200) + "\n": ", " + strings.Repeat("x", 100),
+	} {
+		if got := lastLine([]byte(out)); got != want {
+			t.Errorf("%q: %q, want %q", out, got, want)
+		}
+	}
+	const broken = "# a.b/c\n./c.go:1:2: undefined: x\n\thave (int)\n"
+	if got := compiled.ReplaceAllString("internal/abi\na.b/go-x/v2.1\n"+broken+"time\n", ""); got != broken {
+		t.Errorf("%q", got)
+	}
+}
+
 // shown joins what lifts are shown as.
 func shown(all []Lift) string {
 	var out []string

@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"slices"
 	"strconv"
@@ -23,18 +24,16 @@ func (s *scope) readPlain(fn *ast.FuncDecl, root *ast.CallExpr, links []link) {
 	b := &body{scope: s, c: &Controller{At: s.at(root)}, used: &usage{reader: s.reader}}
 	args := root.Args
 	if len(args) > 0 {
-		b.c.Name = s.code(args[0])
-		if lit, ok := args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			b.c.Name, _ = strconv.Unquote(lit.Value)
-		} else if x, ok := args[0].(*ast.Ident); ok {
-			b.c.Name = s.constant(x)
-		}
+		b.c.Name = s.text(args[0])
 	}
 	var reconciler ast.Expr
 	for _, x := range args[min(1, len(args)):] {
-		if lit, ok := ast.Unparen(x).(*ast.CompositeLit); ok {
+		if lit := s.literal(x, fn); lit != nil {
 			reconciler = field(lit, "Reconciler")
 			b.options(x, without(lit, "Reconciler"))
+		}
+		if set := s.assigned(x, "Reconciler", fn); set != nil {
+			reconciler = set
 		}
 	}
 	for _, l := range links {
@@ -47,32 +46,62 @@ func (s *scope) readPlain(fn *ast.FuncDecl, root *ast.CallExpr, links []link) {
 	s.plan.Controllers = append(s.plan.Controllers, b.c)
 }
 
-// constant returns the text of a constant of the package, or its name.
-func (s *scope) constant(x *ast.Ident) string {
-	for _, file := range s.pkg.Syntax {
-		for _, d := range file.Decls {
-			gen, ok := d.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range gen.Specs {
-				v, ok := spec.(*ast.ValueSpec)
-				if !ok {
-					continue
+// text returns the text of a constant expression, or the expression.
+func (s *scope) text(e ast.Expr) string {
+	if v := s.pkg.TypesInfo.Types[e].Value; v != nil && v.Kind() == constant.String {
+		return constant.StringVal(v)
+	}
+	if lit, ok := e.(*ast.BasicLit); ok { // of code without types
+		if text, err := strconv.Unquote(lit.Value); err == nil {
+			return text
+		}
+	}
+	return s.code(e)
+}
+
+// literal returns the composite literal that an expression is, or that its variable is made of in a function.
+func (s *scope) literal(e ast.Expr, in *ast.FuncDecl) (found *ast.CompositeLit) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CompositeLit:
+		return e
+	case *ast.Ident:
+		ast.Inspect(in, func(n ast.Node) bool {
+			if def, ok := n.(*ast.AssignStmt); ok && def.Tok == token.DEFINE && len(def.Lhs) == len(def.Rhs) {
+				for i, left := range def.Lhs {
+					if lit, ok := def.Rhs[i].(*ast.CompositeLit); ok && s.same(left, e) {
+						found = lit
+					}
 				}
-				for i, name := range v.Names {
-					if name.Name != x.Name || i >= len(v.Values) {
-						continue
-					}
-					if lit, ok := v.Values[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-						text, _ := strconv.Unquote(lit.Value)
-						return text
-					}
+			}
+			return found == nil
+		})
+	}
+	return found
+}
+
+// assigned returns what a function assigns to a field of a variable, or nil.
+func (s *scope) assigned(e ast.Expr, field string, in *ast.FuncDecl) (value ast.Expr) {
+	x, ok := e.(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	ast.Inspect(in, func(n ast.Node) bool {
+		if set, ok := n.(*ast.AssignStmt); ok && len(set.Lhs) == len(set.Rhs) {
+			for i, left := range set.Lhs {
+				if sel, ok := left.(*ast.SelectorExpr); ok && sel.Sel.Name == field && s.same(sel.X, x) {
+					value = set.Rhs[i]
 				}
 			}
 		}
-	}
-	return x.Name
+		return true
+	})
+	return value
+}
+
+// same reports whether an expression is this variable: by its object, or in code without types by its name.
+func (s *scope) same(e ast.Expr, x *ast.Ident) bool {
+	y, ok := e.(*ast.Ident)
+	return ok && x.Name == y.Name && s.pkg.TypesInfo.ObjectOf(x) == s.pkg.TypesInfo.ObjectOf(y)
 }
 
 // without returns a literal without one of its fields.

@@ -116,7 +116,8 @@ type NoOperatorError struct {
 func (e *NoOperatorError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Problem) }
 
 // Load finds the operator that contains dir: a project of kubebuilder, or else the Go module. main names the
-// file that makes the manager. Empty means main.go, cmd/main.go, or the only file that does.
+// file that makes the manager, or the folder of a program. Empty means cmd/main.go, main.go, or the only file by which a
+// program of the module does.
 func Load(dir, main string) (*Project, error) {
 	root, err := scaffold.Find(dir)
 	if errors.As(err, new(*scaffold.NoProjectError)) {
@@ -232,68 +233,6 @@ func version(mod *modfile.File, module string) string {
 	return ""
 }
 
-// findMain returns the file that makes the manager.
-func (p *Project) findMain(given string) (string, error) {
-	if given != "" {
-		name := filepath.ToSlash(filepath.Clean(given))
-		if filepath.IsAbs(given) {
-			rel, err := filepath.Rel(p.Dir, given)
-			if err != nil {
-				return "", err
-			}
-			name = filepath.ToSlash(rel)
-		}
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return "", fmt.Errorf("--main %s: is not in the project %s", given, p.Dir)
-		}
-		if _, err := os.Stat(filepath.Join(p.Dir, filepath.FromSlash(name))); err != nil {
-			return "", fmt.Errorf("--main: %w", err)
-		}
-		return name, nil
-	}
-	for _, name := range []string{"cmd/main.go", "main.go"} {
-		if pkg, err := makesManager(filepath.Join(p.Dir, filepath.FromSlash(name))); err != nil || pkg != "" {
-			return name, err
-		}
-	}
-	var found, programs []string
-	err := p.goFiles(func(name string) error {
-		if strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		pkg, err := makesManager(filepath.Join(p.Dir, filepath.FromSlash(name)))
-		if pkg != "" {
-			found = append(found, name)
-		}
-		if pkg == "main" {
-			programs = append(programs, name)
-		}
-		return err
-	})
-	if len(programs) > 0 { // the others are helpers, such as those of tests
-		found = programs
-	}
-	if product := slices.DeleteFunc(slices.Clone(found), aside); len(product) == 1 {
-		found = product
-	}
-	switch {
-	case err != nil:
-		return "", err
-	case len(found) == 0:
-		return "", p.half("no file calls ctrl.NewManager or manager.New")
-	case len(found) > 1:
-		return "", fmt.Errorf("%s: %d files make a manager: %s; name one by --main", p.Dir, len(found), strings.Join(found, ", "))
-	}
-	return found[0], nil
-}
-
-// aside reports whether a file is in a folder of programs that are no product: tests, examples and tools.
-func aside(name string) bool {
-	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(folder string) bool {
-		return slices.Contains([]string{"test", "tests", "e2e", "example", "examples", "hack", "tools"}, folder)
-	})
-}
-
 // goFiles calls do with each Go file of the module, by its name with slashes.
 func (p *Project) goFiles(do func(name string) error) error {
 	return filepath.WalkDir(p.Dir, func(file string, d fs.DirEntry, err error) error {
@@ -316,26 +255,6 @@ func (p *Project) goFiles(do func(name string) error) error {
 		}
 		return nil
 	})
-}
-
-// makesManager returns the package of a Go file that calls the constructor of a manager, or "". A missing file
-// does not.
-func makesManager(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	s, err := parseSource(file, text)
-	if err != nil {
-		return "", err
-	}
-	if _, _, err := s.manager(); errors.As(err, new(*NoManagerError)) {
-		return "", nil
-	}
-	return s.file.Name.Name, nil
 }
 
 // mainText returns the content of the main file.

@@ -35,6 +35,9 @@ func MakePlan(ctx context.Context, dir, main string, progress io.Writer) (*Plan,
 	if err != nil {
 		return nil, err
 	}
+	// The types of what it imports come from the compiler. This says where that is, which Load cannot.
+	imported := Options{Progress: progress}
+	_ = imported.watched(ctx, "compiling what it imports", p.Dir, nil, func([]byte) {}, nil, "go", "list", "-v", "-e", "-export", "-deps", "./...") // Load fails as this does
 	ended := ticking(progress, "reading the code with its types", nil)
 	pkgs, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: p.Dir, Fset: r.fset, Env: environment(p.Dir),
@@ -291,8 +294,13 @@ func (r *reader) readPackage(pkg *packages.Package) {
 			s.readManager()
 		}
 		for _, d := range file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
-				s.readFunction(fn)
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Body != nil {
+					s.readFunction(d)
+				}
+			case *ast.GenDecl:
+				s.readVariables(d)
 			}
 		}
 	}
@@ -337,6 +345,20 @@ func (s *scope) readManager() {
 
 // optionTypes are the names of the options of a manager.
 var optionTypes = []string{ctrlPath + ".Options", managerPath + ".Options"}
+
+// readVariables finds the builders in the functions that variables of the package have.
+func (s *scope) readVariables(d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		v, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		for i, value := range v.Values {
+			body := &ast.BlockStmt{List: []ast.Stmt{&ast.ExprStmt{X: value}}}
+			s.readFunction(&ast.FuncDecl{Name: v.Names[min(i, len(v.Names)-1)], Type: &ast.FuncType{Params: &ast.FieldList{}}, Body: body})
+		}
+	}
+}
 
 // link is one call of a chain of method calls.
 type link struct {

@@ -23,7 +23,7 @@ import (
 const envtestPath = ctrlPath + "/pkg/envtest"
 
 // tickEvery is how often a long step says that it still works.
-const tickEvery = 10 * time.Second
+const tickEvery = 5 * time.Second
 
 // waitDelay is how long a command may take to end after it was asked to.
 const waitDelay = 30 * time.Second
@@ -154,7 +154,7 @@ type trial struct {
 // raised builds the copy with the raised libraries, and without the packed cache: what fails is due to them.
 func (t *trial) raised(ctx context.Context, all []Lift) error {
 	// Their folder vendor comes later.
-	err := t.o.step(ctx, "raised: go build ./...", t.dir, nil, "go", "build", "-mod=mod", "./...")
+	err := t.o.compile(ctx, "raised", t.dir, "go", "build", "-mod=mod", "./...")
 	if f, ok := errors.AsType[*FailedError](err); ok {
 		f.When, f.Step = "raised", "go build ./..."
 		f.Output += "The packed cache needs these versions. Bring the code to them first:"
@@ -224,7 +224,7 @@ func (t *trial) run(ctx context.Context, when string) error {
 		if t.vetFails && args[1] == "vet" {
 			continue
 		}
-		if err := t.o.step(ctx, when+": "+strings.Join(args, " "), t.dir, nil, args[0], args[1:]...); err != nil {
+		if err := t.o.compile(ctx, when, t.dir, args...); err != nil {
 			f, ok := errors.AsType[*FailedError](err)
 			if ctx.Err() != nil || !ok {
 				return err
@@ -325,13 +325,25 @@ func (t *trial) packages(ctx context.Context) ([]testedPackage, error) {
 	return all, nil
 }
 
+// compile is step for a Go command that compiles: it says which packages it is done with.
+func (o *Options) compile(ctx context.Context, when, dir string, args ...string) error {
+	err := o.step(ctx, when+": "+strings.Join(args, " "), dir, nil, args[0], slices.Concat(args[1:2], []string{"-v"}, args[2:])...)
+	if f, ok := errors.AsType[*FailedError](err); ok {
+		f.Output = compiled.ReplaceAllString(f.Output, "")
+	}
+	return err
+}
+
+// compiled are the lines of a Go command with -v: the import path of a package.
+var compiled = regexp.MustCompile(`(?m)^[\w.~/-]+\n`)
+
 // step runs a command that may take long. The error is a *FailedError with its output.
 func (o *Options) step(ctx context.Context, what, dir string, env []string, name string, args ...string) error {
 	return o.watched(ctx, what, dir, env, nil, nil, name, args...)
 }
 
 // watched is step with a function that gets the lines of the standard output, and one that tells how far
-// it is. Both are called one at a time.
+// it is. Both are called one at a time. Without the latter, the last line that the command wrote tells.
 func (o *Options) watched(ctx context.Context, what, dir string, env []string, line func([]byte), state func() string, name string, args ...string) error {
 	began := time.Now()
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -362,11 +374,11 @@ func (o *Options) watched(ctx context.Context, what, dir string, env []string, l
 		defer w.Close()
 	}
 	ended := ticking(o.Progress, what, func() string {
-		if state == nil {
-			return ""
-		}
 		mu.Lock()
 		defer mu.Unlock()
+		if state == nil {
+			return lastLine(out.Bytes())
+		}
 		return ", " + state()
 	})
 	err := cmd.Run()
@@ -410,6 +422,16 @@ func ticking(progress io.Writer, what string, more func() string) (ended func())
 		close(end)
 		ticked.Wait()
 	}
+}
+
+// lastLine returns the last whole line of an output, after a comma.
+func lastLine(out []byte) string {
+	out = out[:bytes.LastIndexByte(out, '\n')+1]
+	line := bytes.TrimPrefix(bytes.TrimSpace(out[bytes.LastIndexByte(bytes.TrimSpace(out), '\n')+1:]), []byte("go: "))
+	if len(line) == 0 {
+		return ""
+	}
+	return ", " + string(line[:min(len(line), 100)])
 }
 
 // fetches begins the lines of a Go command about what it fetches and finds.
