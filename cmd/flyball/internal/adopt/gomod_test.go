@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,7 @@ func TestModUndone(t *testing.T) {
 		"module p\n\ngo 1.26.0\n\nrequire sigs.k8s.io/controller-runtime v0.22.0\n\nreplace k8s.io/api => ../api\n",
 		"module p\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.34.2\n\tsigs.k8s.io/controller-runtime v0.22.0\n)\n",
 	} {
-		a := &adapter{dir: "/flyball", from: "/flyball", needs: parsed(t, needs)}
+		a := &adapter{&scaffold.Source{Dir: "/flyball", From: "/flyball"}, parsed(t, needs)}
 		after, err := a.add([]byte(before))
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func TestFindAssets(t *testing.T) {
 
 // The Go version rises to what the module needs, and never falls. What has risen is said, and nothing else.
 func TestLifts(t *testing.T) {
-	a := &adapter{dir: "/flyball", from: "/flyball", needs: parsed(t, needs)}
+	a := &adapter{&scaffold.Source{Dir: "/flyball", From: "/flyball"}, parsed(t, needs)}
 	for name, test := range map[string]struct{ mod, goes, toolchain, notes string }{
 		"later":                {"module p\ngo 1.27.1\ntoolchain go1.27.3\n", "1.27.1", "go1.27.3", ""},
 		"the same":             {"module p\ngo 1.26\n", "1.26", "", ""},
