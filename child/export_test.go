@@ -84,3 +84,6 @@ func plainNumbers(v any) any {
 	}
 	return v
 }
+
+// Paths are the paths of the fields of an entry.
+var Paths = paths

@@ -45,7 +45,7 @@ type cluster struct {
 
 func (c *cluster) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
 	err := c.Live.Get(ctx, key, into, o)
-	if c.strip {
+	if c.strip && !o.Live {
 		into.SetManagedFields(nil)
 	}
 	return err

@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/flyball-io/flyball/client"
@@ -89,6 +90,9 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 	reconcile.Logger(ctx).Debug("child differs", "child", e.name, "field", field)
 	e.want.SetUID(live.GetUID())
 	got, err := e.apply(ctx, false)
+	if schema, ok := errors.AsType[*client.SchemaError](err); ok && schema.OtherVersion {
+		got, err = e.applyInNewVersion(ctx, err)
+	}
 	if invalid, ok := errors.AsType[*client.InvalidError](err); ok && e.o.recreate && !errors.Is(err, ErrReplaced) {
 		return nil, Unchanged, e.recreate(ctx, live, invalid, err)
 	}
@@ -103,4 +107,18 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 		reconcile.Logger(ctx).Warn("child differs in the same field at every call: a value that is generated is for child.Once", "child", e.name, "field", field, "times", n)
 	}
 	return got, Updated, nil
+}
+
+// applyInNewVersion moves the managed fields of the child to the version of what is wanted, and applies again. refused
+// is the error of the first apply.
+func (e *ensure) applyInNewVersion(ctx context.Context, refused error) (object.Object, error) {
+	moved, err := client.MoveFields(ctx, e.c, e.want, e.o.fieldOwner)
+	if err != nil {
+		return nil, fmt.Errorf("%w; and its managed fields do not move to %s: %w", refused, e.gvk.GroupVersion(), err)
+	}
+	if !moved {
+		return nil, refused
+	}
+	reconcile.Logger(ctx).Info("managed fields of the child were in another version", "child", e.name, "version", e.gvk.GroupVersion().String())
+	return e.apply(ctx, false)
 }

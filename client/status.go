@@ -16,8 +16,8 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 && after == 0 {
 		after = time.Duration(s.Details.RetryAfterSeconds) * time.Second
 	}
-	if breaksSchema(s) {
-		return &SchemaError{RequestError{Call: call, status: s}}
+	if breaks, other := breaksSchema(s); breaks {
+		return &SchemaError{RequestError: RequestError{Call: call, status: s}, OtherVersion: other}
 	}
 	return typedError(call, s, after, refuses(s, after))
 }

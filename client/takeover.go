@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,19 +39,49 @@ func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, ma
 	case len(managers) == 0 || slices.Contains(managers, ""):
 		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "managers", Problem: "none, or one without a name: say from whom"}
 	}
+	return changeManagers(ctx, c, obj, owner, func(entries []metav1.ManagedFieldsEntry, version string) ([]metav1.ManagedFieldsEntry, bool, error) {
+		return mergeManagers(entries, version, owner, managers)
+	})
+}
+
+// MoveFields gives the managed fields of obj the API version that obj has, as if all managers had written in it. It is
+// for an object whose apply fails with a [SchemaError] that says OtherVersion. It changes no field and no owner of a
+// field. changed is false if all managed fields have that version.
+//
+// The paths of fields stay as they are. That is right for a kind whose versions differ in their fields alone: a custom
+// resource definition without a conversion webhook. If a webhook renames a field, use it only if the webhook leaves
+// fields that the other version does not have: the manager of the renamed field then loses it.
+//
+// MoveFields sends one patch for the version that it read, by owner, and acts on conflicts and on uids as [TakeOver]
+// does.
+func MoveFields(ctx context.Context, c Client, obj object.Object, owner string) (changed bool, err error) {
+	switch {
+	case isNil(obj):
+		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Object", Problem: "is nil"}
+	case owner == "":
+		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Owner", Problem: "is empty"}
+	}
+	return changeManagers(ctx, c, obj, owner, moveManagers)
+}
+
+// changeManagers changes the managed fields of an object by a function of its entries and of the API version of obj.
+func changeManagers(ctx context.Context, c Client, obj object.Object, owner string, change managersChange) (changed bool, err error) {
 	gvk, err := kindOf(verbPatch, c.Scheme(), obj, schema.GroupVersionKind{})
 	if err != nil {
 		return false, err
 	}
 	for try := 1; ; try++ {
-		changed, err = takeOver(ctx, c, gvk, obj, owner, managers)
+		changed, err = changeManagersOnce(ctx, c, gvk, obj, owner, change)
 		if _, conflict := errors.AsType[*ConflictError](err); !conflict || try == maxTakeOvers {
 			return changed, err
 		}
 	}
 }
 
-func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj object.Object, owner string, managers []string) (bool, error) {
+// managersChange returns the entries as they are to be, and whether they differ.
+type managersChange func(entries []metav1.ManagedFieldsEntry, version string) ([]metav1.ManagedFieldsEntry, bool, error)
+
+func changeManagersOnce(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj object.Object, owner string, change managersChange) (bool, error) {
 	key := object.KeyOf(obj)
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(gvk)
@@ -61,7 +92,7 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 		s := metav1.Status{Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict, Message: "the object is another one by now"}
 		return false, &ConflictError{RequestError: RequestError{Call: Call{Verb: verbPatch, Kind: gvk.Kind, Key: key}, status: s}}
 	}
-	entries, changed, err := mergeManagers(live.GetManagedFields(), gvk.GroupVersion().String(), owner, managers)
+	entries, changed, err := change(live.GetManagedFields(), gvk.GroupVersion().String())
 	if err != nil || !changed {
 		return false, err
 	}
@@ -71,6 +102,54 @@ func takeOver(ctx context.Context, c Client, gvk schema.GroupVersionKind, obj ob
 	})
 	_, err = c.Write(ctx, Op{Verb: verbPatch, Object: live, Patch: patch, Owner: owner})
 	return err == nil, err
+}
+
+// moveManagers gives all entries of the group one version. Entries that then have one owner become one.
+func moveManagers(entries []metav1.ManagedFieldsEntry, version string) ([]metav1.ManagedFieldsEntry, bool, error) {
+	group, _, _ := strings.Cut(version, "/")
+	var out []metav1.ManagedFieldsEntry
+	moved := false
+	for _, e := range entries {
+		if strings.HasPrefix(e.APIVersion, group+"/") && e.APIVersion != version {
+			e.APIVersion, moved = version, true
+		}
+		i := slices.IndexFunc(out, func(o metav1.ManagedFieldsEntry) bool {
+			return o.Manager == e.Manager && o.Operation == e.Operation && o.Subresource == e.Subresource && o.APIVersion == e.APIVersion
+		})
+		if i < 0 {
+			out = append(out, e)
+			continue
+		}
+		var err error
+		if out[i], err = joinEntries(out[i], e); err != nil {
+			return nil, false, err
+		}
+	}
+	return out, moved, nil
+}
+
+// joinEntries returns one entry, of the owner of the first, with the fields of all and the time of the last.
+func joinEntries(first metav1.ManagedFieldsEntry, others ...metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
+	fields := map[string]any{}
+	for _, e := range append([]metav1.ManagedFieldsEntry{first}, others...) {
+		if first.Time == nil || first.Time.Before(e.Time) {
+			first.Time = e.Time
+		}
+		if e.FieldsV1 == nil {
+			continue
+		}
+		set, err := fieldsv1.Parse(e.FieldsV1)
+		if err != nil {
+			return first, fmt.Errorf("managedFields of %s: %w", e.Manager, err)
+		}
+		mergeFields(fields, set)
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return first, err
+	}
+	first.FieldsV1 = fieldsv1.New(string(data))
+	return first, nil
 }
 
 // mergeManagers moves the fields from the update entries of managers into the apply entry of owner. If
@@ -90,9 +169,7 @@ func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, m
 			version = entries[i].APIVersion
 		}
 	}
-	merged := metav1.ManagedFieldsEntry{Manager: owner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1"}
-	fields := map[string]any{}
-	var out []metav1.ManagedFieldsEntry
+	var out, merged []metav1.ManagedFieldsEntry
 	took := false
 	for _, e := range entries {
 		if !ours(e) && !(theirs(e) && e.APIVersion == version) {
@@ -100,27 +177,14 @@ func mergeManagers(entries []metav1.ManagedFieldsEntry, version, owner string, m
 			continue
 		}
 		took = took || !ours(e)
-		if merged.Time == nil || merged.Time.Before(e.Time) {
-			merged.Time = e.Time
-		}
-		if e.FieldsV1 == nil {
-			continue
-		}
-		set, err := fieldsv1.Parse(e.FieldsV1)
-		if err != nil {
-			return nil, false, fmt.Errorf("managedFields of %s: %w", e.Manager, err)
-		}
-		mergeFields(fields, set)
+		merged = append(merged, e)
 	}
 	if !took {
 		return entries, false, nil
 	}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return nil, false, err
-	}
-	merged.FieldsV1 = fieldsv1.New(string(data))
-	return append(out, merged), true, nil
+	entry := metav1.ManagedFieldsEntry{Manager: owner, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1"}
+	entry, err := joinEntries(entry, merged...)
+	return append(out, entry), true, err
 }
 
 // mergeFields adds one set of fields, in the form of managedFields, to another. If one set has a field

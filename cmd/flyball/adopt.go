@@ -41,13 +41,17 @@ Tests with envtest need a control plane: that of $KUBEBUILDER_ASSETS, or one in
 bin/k8s ("make setup-envtest"), or Flyball's own with --controlplane. Packages of
 end-to-end tests (e2e) are not run.
 
-When go.mod requires an earlier minor version of controller-runtime or of the
-Kubernetes libraries than the packed cache needs, nothing is changed, and the
-error names each of them. The Go version, and other modules that Flyball requires
-later, are raised in go.mod, and each of them is named; --undo leaves them so.
+Versions in go.mod that are below what the packed cache needs are raised: the Go
+version, controller-runtime, the Kubernetes libraries, and what these require. Each
+is named before the work begins and at its end, on a line of its own; --undo leaves
+them so. Where controller-runtime or the Kubernetes libraries rise, the project is
+also built with them alone, so that an error is theirs or the packed cache's. A replace
+directive that holds one of them at an earlier version of a fork stands against it: the
+error names its line.
 
-Where NewCache is set already, and a function of the same file makes the cache by
-cache.New, that function is changed: it calls ctrlcache.New.
+Where NewCache is set already, to cache.New or to a function of the same file that
+calls it, ctrlcache.New takes its place there. For other functions the error names
+the line.
 
 With --plan, print what each controller is in Flyball's API: its watches,
 predicates, finalizers, status, events and permissions. It writes nothing.
@@ -123,6 +127,15 @@ func (f *adoptFlags) change(ctx context.Context, out, errOut io.Writer) error {
 	}
 	if err != nil {
 		return fmt.Errorf("nothing changed: %w", err)
+	}
+	verb := "raised"
+	if f.DryRun {
+		verb = "would raise"
+	}
+	for _, l := range r.Lifts {
+		if fmt.Fprintln(out, verb, l); l.What == "go" {
+			fmt.Fprintf(out, "note: your CI and images need Go %s now\n", l.To)
+		}
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(out, "note:", n)

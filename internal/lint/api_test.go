@@ -20,8 +20,8 @@ import (
 // constants and variables, without methods and fields. It rose by one with operatortest.Record, and
 // by seven with the API server in memory. It rose by 40 with its faults: each that a server can have is a
 // name, so that a test says it in one line. It rose by ten with tests that run on both servers, and with what
-// kubelets are told in memory. 550 is the goal.
-const maxNames = 610
+// kubelets are told in memory. It rose by one with client.MoveFields. 550 is the goal.
+const maxNames = 611
 
 // apiFile is the recorded API, from the root of the module.
 const apiFile = "docs/api.txt"

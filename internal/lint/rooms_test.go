@@ -30,7 +30,8 @@ var rooms = []room{
 	// It rose by 190 for patches that keep what the elements of lists have beside the Go type.
 	// It rose by 350 for controllers that work with what they can read, and for what joins later (ADR 41).
 	// It rose by 90 for a log whose first line says what program it is, and whose level leaves the format as it is.
-	{"pipeline", 28490, 19000, []string{
+	// It rose by 60 for managed fields that move between versions (ADR 44).
+	{"pipeline", 28550, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -38,7 +39,7 @@ var rooms = []room{
 	// It rose by 70 for roles that are aggregated, or not bound.
 	// It rose by 40 for conversions that would lose fields, and say which.
 	// It rose by 30 for checks that fail at a start, which is no warning.
-	{"shelf", 12350, 10000, []string{
+	{"shelf", 12370, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -87,7 +88,8 @@ var rooms = []room{
 // It rose by 270 with pipeline, shelf and internal, for what the Go types do not have in lists and conversions.
 // It rose by 330 with pipeline, for controllers that work with what they can read.
 // It rose by 140 with pipeline and shelf, for the log.
-const maxCore = 55500
+// It rose by 90 with pipeline and shelf, for managed fields that move between versions.
+const maxCore = 55590
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

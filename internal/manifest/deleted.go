@@ -18,8 +18,9 @@ import (
 type Report struct {
 	// Done is called after each object.
 	Done func(Object)
-	// Waiting is called for an object whose deletion takes some seconds, and every 10 seconds from then on. why says what
-	// keeps it, with the names and finalizers of some objects.
+	// Waiting is called for an object whose deletion takes some seconds, and again every 10 seconds, or as soon as why
+	// changes. why says what keeps the object, with the names and finalizers of some others. It gets more exact: what is in
+	// a namespace, for instance, is known once the namespace controller has written it.
 	Waiting func(o Object, why string)
 }
 
@@ -35,10 +36,7 @@ func (r *Report) waiting(o Object, why string) {
 	}
 }
 
-const (
-	firstWait = 2 * time.Second
-	nextWait  = 10 * time.Second
-)
+const lookEvery, tellEvery = 2 * time.Second, 10 * time.Second
 
 // errSlow ends one part of a wait.
 var errSlow = errors.New("not yet")
@@ -48,8 +46,9 @@ func awaitDeleted(ctx context.Context, c *client.Live, o Object, r *Report) erro
 	kind, key := o.GroupVersionKind(), object.KeyOf(o)
 	var last *unstructured.Unstructured
 	look := func(o *unstructured.Unstructured) (bool, error) { last = o; return false, nil }
-	for part := firstWait; ; part = nextWait {
-		short, cancel := context.WithTimeoutCause(ctx, part, errSlow)
+	told, at := "", time.Time{}
+	for {
+		short, cancel := context.WithTimeoutCause(ctx, lookEvery, errSlow)
 		err := awaitPart(short, c, kind, key, look)
 		slow := short.Err() != nil && ctx.Err() == nil
 		cancel()
@@ -57,7 +56,10 @@ func awaitDeleted(ctx context.Context, c *client.Live, o Object, r *Report) erro
 		case isAbsent(err) || errors.Is(err, errDeleted):
 			return nil
 		case slow:
-			r.waiting(o, holders(ctx, c, o, last))
+			if why := holders(ctx, c, o, last); why != told || time.Since(at) >= tellEvery {
+				told, at = why, time.Now()
+				r.waiting(o, why)
+			}
 		case err != nil:
 			return fmt.Errorf("%s: %s: %w", Name(o), holders(ctx, c, o, last), err)
 		}

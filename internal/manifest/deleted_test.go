@@ -2,6 +2,8 @@ package manifest_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // Whatever is being deleted is waited for, with a word on what keeps it, and made again: it is there afterwards. The first
@@ -58,25 +61,74 @@ metadata: {name: held, namespace: being-deleted}
 			if err := manifest.Apply(short, c, "me", first, nil); err == nil || !strings.Contains(err.Error(), "it is being deleted") {
 				t.Errorf("%v", err)
 			}
-			told := 0
+			named := false
 			err := manifest.Apply(ctx, c, "me", first, &manifest.Report{Waiting: func(o manifest.Object, why string) {
-				if told++; !strings.Contains(why, "deleted.test/x") || o.GetName() != first[0].GetName() {
+				if o.GetName() != first[0].GetName() {
 					t.Errorf("told of %s: %s", manifest.Name(o), why)
 				}
-				if what != "namespace" && !strings.Contains(why, manifest.Name(held)) {
-					t.Errorf("%s is not named: %s", manifest.Name(held), why)
+				if named {
+					return // the server takes its time
+				}
+				named = strings.Contains(why, "deleted.test/x") && (what == "namespace" || strings.Contains(why, manifest.Name(held)))
+				if !named {
+					if what == "namespace" {
+						return // its controller has not written it yet
+					}
+					t.Errorf("%s and its finalizer are not named: %s", manifest.Name(held), why)
 				}
 				if _, err := client.Patch(ctx, c, held.DeepCopy(), client.MergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
 					t.Error(err)
 				}
 			}})
-			if err != nil || told == 0 {
-				t.Fatalf("%v, told %d times", err, told)
+			if err != nil || !named {
+				t.Fatalf("%v, told what keeps it: %v", err, named)
 			}
 			now := &unstructured.Unstructured{}
 			now.SetGroupVersionKind(first[0].GroupVersionKind())
 			if err := c.Get(ctx, object.KeyOf(first[0]), now, client.GetOptions{}); err != nil || now.GetDeletionTimestamp() != nil {
 				t.Errorf("%v, deletionTimestamp %v", err, now.GetDeletionTimestamp())
+			}
+		})
+	}
+}
+
+// Waiting is called as soon as something else keeps an object, whatever the number of its finalizers, and not twice for
+// the same within some seconds.
+func TestApplyTellsWhatKeepsNow(t *testing.T) {
+	for n := range 3 {
+		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			c, objs := live(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, namespace: "+servertest.Namespace(t, servertest.Shared(t))+"}")
+			var left []string
+			for i := range n + 1 {
+				left = append(left, fmt.Sprintf("kept.test/%d", i))
+			}
+			made := objs[0].DeepCopy()
+			made.SetFinalizers(left)
+			if _, err := client.Create(ctx, c, made); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.Delete(ctx, c, made); err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			err := manifest.Apply(ctx, c, "me", objs, &manifest.Report{Waiting: func(_ manifest.Object, why string) {
+				if want := "removes " + strings.Join(left, ", "); !strings.HasSuffix(why, want) {
+					t.Errorf("%s, want: %s", why, want)
+				}
+				left = left[1:]
+				patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left}})
+				if _, err := client.Patch(ctx, c, objs[0].DeepCopy(), client.MergePatch(patch)); err != nil {
+					t.Error(err)
+				}
+			}})
+			if err != nil || len(left) > 0 {
+				t.Errorf("%v, not told of %v", err, left)
+			}
+			// Called every 10 seconds only, it would take 2 seconds and 10 for each finalizer but one.
+			if took := time.Since(begun); n > 0 && took > time.Duration(n)*10*time.Second {
+				t.Errorf("took %v", took)
 			}
 		})
 	}

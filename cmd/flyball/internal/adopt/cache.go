@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,8 @@ type Options struct {
 type Result struct {
 	// Files are the changed files, by name. Of a dry run they are those that would change.
 	Files []string
+	// Lifts are the versions in go.mod that rise.
+	Lifts []Lift
 	// Notes tell the user what to know or do.
 	Notes []string
 }
@@ -112,18 +115,12 @@ func Cache(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer st.Drop()
 	t.dir = st.Dir()
-	if !o.DryRun && !o.Undo {
-		if err := t.run(ctx, "before"); err != nil {
-			return nil, err
-		}
-	}
-	keepCore := false
 	if o.Undo {
-		if keepCore, err = p.usesCore(); err != nil {
-			return nil, err
-		}
+		err = undo(ctx, &o, st, p, changed)
+	} else {
+		err = adopt(ctx, &o, st, p, a, changed, t, r)
 	}
-	if err := change(ctx, &o, st, p, a, changed, keepCore, r); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	all, err := changes(st, p)
@@ -143,28 +140,67 @@ func Cache(ctx context.Context, o Options) (*Result, error) {
 	return r, st.Commit(all)
 }
 
-// change makes the change in the copy.
-func change(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, a *adapter, text []byte, keepCore bool, r *Result) error {
-	untidy, err := o.output(ctx, st.Dir(), "go", "mod", "tidy", "-diff")
-	if ctx.Err() != nil {
-		return err
-	}
-	if a != nil && err != nil && len(untidy) == 0 { // no difference was found: it failed
-		return &FailedError{When: "before", Step: "go mod tidy", Err: err}
-	}
-	tidy := err == nil
-	if err := st.Write(p.Main, text); err != nil {
-		return err
-	}
-	mod := filepath.Join(st.Dir(), "go.mod")
-	data, err := os.ReadFile(mod)
+// adopt makes the change in the copy. What it raises in go.mod is said first. Then the copy is tried as it was, and with
+// the raised libraries alone.
+func adopt(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, a *adapter, text []byte, t *trial, r *Result) error {
+	was, err := modFiles(st.Dir())
 	if err != nil {
 		return err
 	}
-	if a != nil {
+	own, err := p.mainText()
+	if err != nil {
+		return err
+	}
+	if err := a.require(ctx, o, st, p, text, r); err != nil {
+		return err
+	}
+	is, err := modFiles(st.Dir())
+	if err != nil {
+		return err
+	}
+	if r.Lifts, err = lifts(p.Mod, is["go.mod"]); err != nil {
+		return err
+	}
+	if !o.DryRun {
+		for _, l := range r.Lifts {
+			fmt.Fprintln(o.Progress, "raises", l)
+		}
+		if err := errors.Join(was.write(st.Dir()), st.Write(p.Main, own)); err != nil {
+			return err
+		}
+		if err := t.run(ctx, "before"); err != nil {
+			return err
+		}
+		if err := is.write(st.Dir()); err != nil {
+			return err
+		}
+		if libraries(r.Lifts) {
+			if err := t.raised(ctx, r.Lifts); err != nil {
+				return err
+			}
+		}
+		if err := st.Write(p.Main, text); err != nil {
+			return err
+		}
+	}
+	return o.vendor(ctx, st)
+}
+
+// require has the go.mod of the copy require the adapter, with the main file that uses it.
+func (a *adapter) require(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, text []byte, r *Result) error {
+	done := ticking(o.Progress, "go mod tidy -diff", nil)
+	untidy, bad := o.output(ctx, st.Dir(), "go", "mod", "tidy", "-diff")
+	done()
+	if ctx.Err() != nil {
+		return bad
+	}
+	failed := bad != nil && len(untidy) == 0 // no difference was found
+	if err := st.Write(p.Main, text); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(st.Dir(), "go.mod"))
+	if err == nil {
 		data, err = a.add(data)
-	} else {
-		data, err = dropAdapter(data, keepCore)
 	}
 	if err == nil {
 		err = st.Write("go.mod", data)
@@ -172,27 +208,87 @@ func change(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, a *
 	if err != nil {
 		return err
 	}
-	if err := o.step(ctx, "go mod tidy", st.Dir(), nil, "go", "mod", "tidy"); err != nil {
+	if failed { // the packages of the program may be there all the same
+		const resolve = "go list -mod=mod"
+		err := o.step(ctx, resolve, st.Dir(), nil, "go", "list", "-mod=mod", "-deps", "-test", "./...")
+		f, ok := errors.AsType[*FailedError](bad)
+		if !ok || ctx.Err() != nil {
+			return errors.Join(bad, err)
+		}
+		if err != nil {
+			f.When, f.Step = "before", "go mod tidy"
+			return f
+		}
+		r.Notes = append(r.Notes, "go.mod has what its packages import, and is not tidy. go mod tidy fails already, without any change: "+f.cause())
+		return nil
+	}
+	if bad != nil {
+		r.Notes = append(r.Notes, `go.mod was not tidy before: the change of it has what "go mod tidy" does anyway`)
+	}
+	err = o.step(ctx, "go mod tidy", st.Dir(), nil, "go", "mod", "tidy")
+	if f, ok := errors.AsType[*FailedError](err); ok {
+		f.Step = "go mod tidy"
+	}
+	return err
+}
+
+// undo takes the change back in the copy.
+func undo(ctx context.Context, o *Options, st *scaffold.Stage, p *Project, text []byte) error {
+	keepCore, err := p.usesCore()
+	if err != nil {
 		return err
 	}
-	if a != nil {
-		if !tidy {
-			r.Notes = append(r.Notes, `go.mod was not tidy before: the change of it has what "go mod tidy" does anyway`)
-		}
-		now, err := os.ReadFile(mod)
-		if err != nil {
-			return err
-		}
-		lifted, err := lifts(p.Mod, now)
-		if err != nil {
-			return err
-		}
-		r.Notes = append(r.Notes, lifted...)
+	data, err := os.ReadFile(filepath.Join(st.Dir(), "go.mod"))
+	if err == nil {
+		data, err = dropAdapter(data, keepCore)
 	}
-	if _, err := os.Stat(filepath.Join(st.Dir(), "vendor", "modules.txt")); err == nil {
-		return o.step(ctx, "go mod vendor", st.Dir(), nil, "go", "mod", "vendor")
+	if err == nil {
+		err = errors.Join(st.Write(p.Main, text), st.Write("go.mod", data))
 	}
-	return nil
+	if err == nil {
+		err = o.step(ctx, "go mod tidy", st.Dir(), nil, "go", "mod", "tidy")
+	}
+	if err != nil {
+		return err
+	}
+	return o.vendor(ctx, st)
+}
+
+// vendor brings the folder vendor up to date, if there is one.
+func (o *Options) vendor(ctx context.Context, st *scaffold.Stage) error {
+	if _, err := os.Stat(filepath.Join(st.Dir(), "vendor", "modules.txt")); err != nil {
+		return nil
+	}
+	return o.step(ctx, "go mod vendor", st.Dir(), nil, "go", "mod", "vendor")
+}
+
+// modules are go.mod and go.sum of a copy. Nil means that there is no such file.
+type modules map[string][]byte
+
+// modFiles reads them.
+func modFiles(dir string) (modules, error) {
+	m := modules{}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		m[name] = data
+	}
+	return m, nil
+}
+
+// write brings them back.
+func (m modules) write(dir string) (err error) {
+	for name, data := range m {
+		file := filepath.Join(dir, name)
+		if data == nil {
+			err = errors.Join(err, os.RemoveAll(file))
+		} else {
+			err = errors.Join(err, os.WriteFile(file, data, 0o666))
+		}
+	}
+	return err
 }
 
 // changes returns what the change consists of. Other files that tests or tools made in the copy stay
@@ -279,7 +375,7 @@ func (o *Options) output(ctx context.Context, dir, name string, args ...string) 
 		return nil, context.Cause(ctx)
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
-		err = fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(causes(string(exit.Stderr))))
+		err = &FailedError{Step: name + " " + strings.Join(args, " "), Output: causes(string(exit.Stderr)), Err: err}
 	}
 	return out, err
 }

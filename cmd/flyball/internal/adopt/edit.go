@@ -120,7 +120,7 @@ func addCache(name string, text []byte, taken func(string) bool) ([]byte, error)
 		return nil, err
 	}
 	if !imported {
-		edits = append(edits, s.addImport(local))
+		edits = append(edits, s.addImport(local, cachePath))
 	}
 	return s.apply(edits)
 }
@@ -292,7 +292,7 @@ func removeCache(name string, text []byte) ([]byte, error) {
 	}
 	local := s.localName(cachePath, "ctrlcache")
 	var edits []edit
-	uses, removed := 0, 0
+	removed := 0
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
@@ -307,22 +307,18 @@ func removeCache(name string, text []byte) ([]byte, error) {
 				edits = append(edits, s.withoutLines(n))
 				removed++
 			}
-		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == local && x.Obj == nil {
-				uses++
-			}
 		}
 		return true
 	})
 	if local != "" {
-		restored := s.restoreCache(local)
-		edits, removed = append(edits, restored...), removed+len(restored)
+		restored, n := s.restoreCache(local)
+		edits, removed = append(edits, restored...), removed+n
 	}
 	if local == "" || removed == 0 {
 		return nil, fmt.Errorf("%s: there is no line \"NewCache: ctrlcache.New\" to remove", name)
 	}
-	if uses == removed {
-		edits = append(edits, s.withoutImport())
+	if s.selectors(local) == removed {
+		edits = append(edits, s.withoutImport(cachePath))
 	}
 	return s.apply(edits)
 }
@@ -354,15 +350,28 @@ func (s *source) withoutLines(n ast.Node) edit {
 	return edit{from: s.lineStart(s.line(n.Pos())), to: s.lineStart(s.line(n.End()) + 1)}
 }
 
-// withoutImport removes the import of the packed cache.
-func (s *source) withoutImport() edit {
+// selectors counts the uses of a package.
+func (s *source) selectors(pkg string) (n int) {
+	ast.Inspect(s.file, func(x ast.Node) bool {
+		if sel, ok := x.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == pkg && x.Obj == nil {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
+
+// withoutImport removes the import of a package.
+func (s *source) withoutImport(pkg string) edit {
 	for _, d := range s.file.Decls {
 		gen, ok := d.(*ast.GenDecl)
 		if !ok || gen.Tok != token.IMPORT {
 			continue
 		}
 		for _, spec := range gen.Specs {
-			if importPath(spec.(*ast.ImportSpec)) != cachePath {
+			if importPath(spec.(*ast.ImportSpec)) != pkg {
 				continue
 			}
 			if len(gen.Specs) == 1 {
@@ -399,16 +408,7 @@ func (s *source) cacheName(taken func(string) bool) (local string, imported bool
 	if local = s.localName(cachePath, "ctrlcache"); local != "" {
 		return local, true
 	}
-	used := map[string]bool{}
-	ast.Inspect(s.file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Ident:
-			used[n.Name] = true
-		case *ast.ImportSpec:
-			used[path.Base(importPath(n))] = true
-		}
-		return true
-	})
+	used := s.names()
 	for i := 1; ; i++ {
 		local = "ctrlcache"
 		if i > 1 {
@@ -423,11 +423,25 @@ func (s *source) cacheName(taken func(string) bool) (local string, imported bool
 	}
 }
 
-// addImport adds the import of the packed cache beside that of controller-runtime, at its place in the
-// order of paths.
-func (s *source) addImport(local string) edit {
-	spec := strconv.Quote(cachePath)
-	if local != path.Base(cachePath) {
+// names returns the names that the file uses.
+func (s *source) names() map[string]bool {
+	used := map[string]bool{}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			used[n.Name] = true
+		case *ast.ImportSpec:
+			used[path.Base(importPath(n))] = true
+		}
+		return true
+	})
+	return used
+}
+
+// addImport adds the import of a package beside that of controller-runtime, at its place in the order of paths.
+func (s *source) addImport(local, pkg string) edit {
+	spec := strconv.Quote(pkg)
+	if local != path.Base(pkg) {
 		spec = local + " " + spec
 	}
 	for _, d := range s.file.Decls {
@@ -452,7 +466,7 @@ func (s *source) addImport(local string) edit {
 			first--
 		}
 		at := first
-		for at < i && importPath(gen.Specs[at].(*ast.ImportSpec)) < cachePath {
+		for at < i && importPath(gen.Specs[at].(*ast.ImportSpec)) < pkg {
 			at++
 		}
 		from := s.lineStart(s.line(start(gen.Specs[at])))
@@ -474,7 +488,8 @@ var errNotGo = errors.New("the changed file would not be Go code: set NewCache: 
 
 // apply returns the text with the edits. It is formatted if it was before.
 func (s *source) apply(edits []edit) ([]byte, error) {
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(b.from, a.from) })
+	// From the end on. What is inserted where something goes away comes after that.
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(b.from, a.from), cmp.Compare(b.to, a.to)) })
 	out := slices.Clone(s.text)
 	for _, e := range edits {
 		out = slices.Replace(out, e.from, e.to, []byte(e.text)...)

@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,48 +14,62 @@ import (
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 )
 
-// compared are the modules whose minor version a program chooses with care: the packed cache must not
-// raise it.
+// compared are the modules whose minor version a program chooses with care. Where it is below what the packed cache
+// needs, their rise is built alone, before the packed cache is there.
 var compared = []string{ctrlPath, "k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go"}
 
-// Need is a requirement of the packed cache that a project does not meet.
+// Need is a replace directive that puts another module, of an earlier version, in the place of one that the packed cache
+// needs.
 type Need struct {
-	// What is a module path.
-	What string
-	// Have is the version in the project's go.mod, and Least the lowest that the packed cache takes.
-	Have, Least string
-	// Replaced says that a replace directive decides about the version.
-	Replaced bool
+	// Line is the line of the directive.
+	Line int
+	// What is the module path, and Least the lowest version that the packed cache takes.
+	What, Least string
+	// By is the other module, and Have its version.
+	By, Have string
 }
 
-// VersionError says which requirements stand against the packed cache. Nothing was changed.
+// VersionError says which replace directives stand against the packed cache. Nothing was changed.
 type VersionError struct {
 	// File is the project's go.mod.
 	File string
-	// Needs has one requirement at least.
+	// Needs has one directive at least.
 	Needs []Need
 }
 
 func (e *VersionError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s cannot take the packed cache:", e.File)
-	var get []string
 	for _, n := range e.Needs {
-		verb := "requires"
-		if n.Replaced {
-			verb = "replaces"
-		}
-		fmt.Fprintf(&b, "\n  it %s %s %s, and the packed cache needs %s or later", verb, n.What, n.Have, n.Least)
-		if n.Replaced {
-			b.WriteString(": remove the replace directive")
-		} else {
-			get = append(get, n.What+"@"+n.Least)
-		}
-	}
-	if len(get) > 0 {
-		fmt.Fprintf(&b, "\nTo move up first: go get %s && go mod tidy", strings.Join(get, " "))
+		fmt.Fprintf(&b, "\n  %s:%d: it replaces %s by %s %s, and the packed cache needs %s or later: replace it by a later version, or remove the directive",
+			e.File, n.Line, n.What, n.By, n.Have, n.Least)
 	}
 	return b.String()
+}
+
+// Lift is a version in a go.mod that the change raises.
+type Lift struct {
+	// What is "go", "toolchain" or a module path, with "replace" before it for the version in a replace directive.
+	What string
+	// From and To are the versions. To is empty for a toolchain line that goes away.
+	From, To string
+	// Indirect says that the program does not import the module.
+	Indirect bool
+}
+
+func (l Lift) String() string {
+	switch {
+	case l.To == "":
+		return fmt.Sprintf("%s %s away", l.What, l.From)
+	case l.Indirect:
+		return fmt.Sprintf("%s %s to %s (indirect)", l.What, l.From, l.To)
+	}
+	return fmt.Sprintf("%s %s to %s", l.What, l.From, l.To)
+}
+
+// earlier reports whether the minor version of one is below that of the other. A folder has no version.
+func earlier(version, least string) bool {
+	return version != "" && least != "" && semver.Compare(semver.MajorMinor(version), semver.MajorMinor(least)) < 0
 }
 
 // adapter is the module of the packed cache.
@@ -78,27 +93,25 @@ func findAdapter(ctx context.Context, o *Options, project string) (*adapter, err
 	return &adapter{from, needs}, err
 }
 
-// check compares a go.mod with what the adapter needs of libraries that a program chooses with care. The error is a
-// *VersionError. The Go version is lifted: see add.
+// check returns a *VersionError if a go.mod replaces a library by a fork of an earlier version. Other versions are raised:
+// see add.
 func (a *adapter) check(file string, mod *modfile.File) error {
 	e := &VersionError{File: file}
-	for _, path := range compared {
-		least := version(a.needs, path)
-		n := Need{What: path, Have: version(mod, path), Least: least}
-		for _, r := range mod.Replace {
-			if r.Old.Path == path && (r.Old.Version == "" || r.Old.Version == n.Have) {
-				n.Have, n.Replaced = r.New.Version, true
-			}
-		}
+	for _, r := range mod.Replace {
 		// A module that is replaced by a folder has no version: the build decides.
-		if least != "" && n.Have != "" && semver.Compare(semver.MajorMinor(n.Have), semver.MajorMinor(least)) < 0 {
-			e.Needs = append(e.Needs, n)
+		if least := version(a.needs, r.Old.Path); slices.Contains(compared, r.Old.Path) && holds(mod, r) && r.New.Path != r.Old.Path && earlier(r.New.Version, least) {
+			e.Needs = append(e.Needs, Need{Line: r.Syntax.Start.Line, What: r.Old.Path, Least: least, By: r.New.Path, Have: r.New.Version})
 		}
 	}
 	if len(e.Needs) == 0 {
 		return nil
 	}
 	return e
+}
+
+// holds reports whether a replace directive is one for the required version.
+func holds(mod *modfile.File, r *modfile.Replace) bool {
+	return r.Old.Version == "" || r.Old.Version == version(mod, r.Old.Path)
 }
 
 // goVersion returns the Go version of a go.mod. One without it has 1.16.
@@ -112,13 +125,13 @@ func goVersion(mod *modfile.File) string {
 // compareGo compares Go versions, such as 1.26 and 1.26.0, which are equal here.
 func compareGo(a, b string) int { return semver.Compare("v"+a, "v"+b) }
 
-// add returns a go.mod that requires the adapter and, from a checkout, the core. Its Go version is lifted to theirs.
+// add returns a go.mod that requires the adapter and, from a checkout, the core. Its versions are lifted to theirs.
 func (a *adapter) add(data []byte) ([]byte, error) {
 	mod, err := modfile.Parse("go.mod", data, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := liftGo(mod, goVersion(a.needs)); err != nil {
+	if err := errors.Join(liftGo(mod, goVersion(a.needs)), a.lift(mod)); err != nil {
 		return nil, err
 	}
 	if a.from.Version == "" {
@@ -146,34 +159,84 @@ func liftGo(mod *modfile.File, least string) error {
 	return nil
 }
 
-// lifts says which versions of a go.mod the change has raised.
-func lifts(before *modfile.File, after []byte) (notes []string, err error) {
+// lift raises what a requirement of the adapter alone does not: replacements of libraries by themselves, and the other
+// Kubernetes libraries, which are released together with k8s.io/apimachinery and only fit their own minor version.
+func (a *adapter) lift(mod *modfile.File) error {
+	const machinery = "k8s.io/apimachinery"
+	have, least := effective(mod, machinery), version(a.needs, machinery)
+	together := func(path, v string) bool {
+		return earlier(have, least) && strings.HasPrefix(path, "k8s.io/") && semver.MajorMinor(v) == semver.MajorMinor(have)
+	}
+	to := func(path, v string) string {
+		switch needed := version(a.needs, path); {
+		case slices.Contains(compared, path) && earlier(v, needed):
+			return needed
+		case together(path, v):
+			return least
+		}
+		return ""
+	}
+	for _, r := range slices.Clone(mod.Replace) {
+		if v := to(r.Old.Path, r.New.Version); v != "" && r.New.Path == r.Old.Path && holds(mod, r) {
+			if err := mod.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range slices.Clone(mod.Require) {
+		if v := to(r.Mod.Path, r.Mod.Version); v != "" {
+			if err := mod.AddRequire(r.Mod.Path, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// effective returns the version of a module that a go.mod requires, or replaces it by.
+func effective(mod *modfile.File, path string) string {
+	for _, r := range mod.Replace {
+		if r.Old.Path == path && r.New.Path == path && holds(mod, r) {
+			return r.New.Version
+		}
+	}
+	return version(mod, path)
+}
+
+// lifts returns which versions of a go.mod the change has raised.
+func lifts(before *modfile.File, after []byte) (all []Lift, err error) {
 	mod, err := modfile.Parse("go.mod", after, nil)
 	if err != nil {
 		return nil, err
 	}
 	if was, is := goVersion(before), goVersion(mod); compareGo(was, is) < 0 {
-		notes = append(notes, fmt.Sprintf("go.mod says go %s, before %s: Flyball needs that Go, and so do your CI and images now", is, was))
+		all = append(all, Lift{What: "go", From: was, To: is})
 	}
-	var direct []string
-	indirect := 0
-	for _, r := range mod.Require {
-		was := version(before, r.Mod.Path)
-		switch {
-		case was == "" || semver.Compare(was, r.Mod.Version) >= 0:
-		case r.Indirect:
-			indirect++
-		default:
-			direct = append(direct, fmt.Sprintf("%s %s to %s", r.Mod.Path, was, r.Mod.Version))
+	if before.Toolchain != nil && mod.Toolchain == nil {
+		all = append(all, Lift{What: "toolchain", From: before.Toolchain.Name})
+	}
+	for _, old := range before.Replace {
+		for _, r := range mod.Replace {
+			if r.Old == old.Old && r.New.Path == old.New.Path && semver.Compare(old.New.Version, r.New.Version) < 0 {
+				all = append(all, Lift{What: "replace " + r.Old.Path, From: old.New.Version, To: r.New.Version})
+			}
 		}
 	}
-	if indirect > 0 {
-		direct = append(direct, counted(indirect, "indirect one"))
+	for _, indirect := range []bool{false, true} {
+		for _, r := range mod.Require {
+			if was := version(before, r.Mod.Path); was != "" && r.Indirect == indirect && semver.Compare(was, r.Mod.Version) < 0 {
+				all = append(all, Lift{r.Mod.Path, was, r.Mod.Version, indirect})
+			}
+		}
 	}
-	if len(direct) > 0 {
-		notes = append(notes, "Flyball requires later versions of modules, which the change of go.mod has: "+strings.Join(direct, ", "))
-	}
-	return notes, nil
+	return all, nil
+}
+
+// libraries reports whether the minor version of a library rises that a program chooses with care.
+func libraries(all []Lift) bool {
+	return slices.ContainsFunc(all, func(l Lift) bool {
+		return slices.Contains(compared, strings.TrimPrefix(l.What, "replace ")) && earlier(l.From, l.To)
+	})
 }
 
 // dropAdapter returns a go.mod without the adapter, and without the core unless it is used.

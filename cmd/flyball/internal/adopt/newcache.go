@@ -21,6 +21,9 @@ func (s *source) replaceCache(old ast.Expr, value string) ([]edit, error) {
 			edits = append(edits, edit{s.offset(n.Pos()), s.offset(n.End()), value})
 		})
 		if len(edits) > 0 {
+			if len(edits) == s.selectors(cache) { // an import without a use does not compile
+				edits = append(edits, s.withoutImport(ctrlCachePath))
+			}
 			return append(edits, s.returnNil(old, value)...), nil
 		}
 	}
@@ -91,12 +94,16 @@ func (s *source) returnNil(old ast.Expr, value string) (edits []edit) {
 	return edits
 }
 
-// restoreCache returns the edits that undo those of replaceCache.
-func (s *source) restoreCache(local string) (edits []edit) {
+// restoreCache returns the edits that undo those of replaceCache, and how many uses of the packed cache they replace.
+func (s *source) restoreCache(local string) (edits []edit, replaced int) {
 	cache := s.localName(ctrlCachePath, "cache")
-	if cache == "" {
-		return nil
+	imported := cache != ""
+	if !imported {
+		if cache = "cache"; s.names()[cache] {
+			cache = "defaultcache"
+		}
 	}
+	needed := false
 	s.uses(s.file, local, func(n ast.Node, around []ast.Node) {
 		to := cache + ".New"
 		switch outer := around[len(around)-1].(type) {
@@ -114,6 +121,10 @@ func (s *source) restoreCache(local string) (edits []edit) {
 			}
 		}
 		edits = append(edits, edit{s.offset(n.Pos()), s.offset(n.End()), to})
+		needed = needed || to != "nil"
 	})
-	return edits
+	if replaced = len(edits); needed && !imported {
+		edits = append(edits, s.addImport(cache, ctrlCachePath))
+	}
+	return edits, replaced
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -40,20 +41,46 @@ func (e *NoControlPlaneError) Error() string {
 
 // FailedError says that a step failed, before or with the change. Nothing was changed.
 type FailedError struct {
-	// When is "before", "after" or "undone", Step the command, and Output what it printed.
+	// When is "before", "raised", "after" or "undone", or empty for a command that tries nothing, Step the command, and Output what it printed.
 	When, Step, Output string
 	Err                error
 }
 
 func (e *FailedError) Error() string {
+	why, output := e.cause(), strings.TrimRight(e.Output, "\n")
+	if output != why {
+		why += "\n" + output
+	}
 	what := "with the packed cache"
 	switch e.When {
+	case "":
+		return e.Step + ": " + why
 	case "before":
 		what = "as it is, without any change,"
+	case "raised":
+		what = "with the raised versions, and without the packed cache,"
 	case "undone":
 		what = "without the packed cache"
 	}
-	return fmt.Sprintf("the project %s fails at %s: %v\n%s", what, e.Step, e.Err, strings.TrimRight(e.Output, "\n"))
+	return fmt.Sprintf("the project %s fails at %s: %s", what, e.Step, why)
+}
+
+// cause returns the first error of the output: of a chain of imports the last one, with its error.
+func (e *FailedError) cause() string {
+	first := ""
+	for line := range strings.Lines(e.Output) {
+		line = strings.TrimRight(line, "\n")
+		if first != "" && !strings.HasPrefix(line, "\t") {
+			break
+		}
+		if line != "" && !strings.HasPrefix(line, "#") { // the name of a package is no error
+			first = line
+		}
+	}
+	if first = strings.TrimPrefix(strings.TrimSpace(first), "go: "); first == "" {
+		return e.Err.Error()
+	}
+	return first
 }
 
 func (e *FailedError) Unwrap() error { return e.Err }
@@ -122,6 +149,22 @@ type trial struct {
 	before *report
 	// vetFails says that go vet failed before the change.
 	vetFails bool
+}
+
+// raised builds the copy with the raised libraries, and without the packed cache: what fails is due to them.
+func (t *trial) raised(ctx context.Context, all []Lift) error {
+	// Their folder vendor comes later.
+	err := t.o.step(ctx, "raised: go build ./...", t.dir, nil, "go", "build", "-mod=mod", "./...")
+	if f, ok := errors.AsType[*FailedError](err); ok {
+		f.When, f.Step = "raised", "go build ./..."
+		f.Output += "The packed cache needs these versions. Bring the code to them first:"
+		for _, l := range all {
+			if !l.Indirect {
+				f.Output += "\n  " + l.String()
+			}
+		}
+	}
+	return err
 }
 
 // plan finds out what the tests need.
@@ -369,17 +412,12 @@ func ticking(progress io.Writer, what string, more func() string) (ended func())
 	}
 }
 
+// fetches begins the lines of a Go command about what it fetches and finds.
+var fetches = regexp.MustCompile(`(?m)^go: (downloading|finding|found|added|upgraded|downgraded|removed) .*\n?`)
+
 // causes returns what a Go command printed without its lines about what it fetches, under which the cause would be hard
 // to find.
-func causes(output string) string {
-	var b strings.Builder
-	for line := range strings.Lines(output) {
-		if !strings.HasPrefix(line, "go: downloading ") && !strings.HasPrefix(line, "go: finding module ") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
+func causes(output string) string { return fetches.ReplaceAllString(output, "") }
 
 // locked is a writer under a lock.
 type locked struct {

@@ -109,18 +109,22 @@ func (r *Report) Text(out io.Writer, wide bool) error {
 	return err
 }
 
-// closing is the text below the table.
+// closing is the text below the table. Its totals compare structs and packed objects of the same content: both with
+// managedFields, and both without.
 func (r *Report) closing() string {
 	f, who := &r.Total, "all of these kinds"
 	if r.Program {
 		who = "your operator"
 	}
-	text := fmt.Sprintf("%s: %s → %s%s\n\n", who, size(f.Structs), size(f.Packed), times(f.Structs, f.Packed))
-	text += fmt.Sprintf(`from: the Go structs that client-go's caches hold, estimated from %s decoded
-      objects; %s if a transform cuts managedFields
-to:   the objects packed in Flyball's cache, without managedFields, which it
-      cuts; %s with KeepManagedFields
-`, count(f.Sampled), size(f.StructsCut), size(f.PackedWhole))
+	text := who + ":\n" +
+		compared("with managedFields", f.Structs, f.PackedWhole) +
+		compared("without managedFields", f.StructsCut, f.Packed) +
+		fmt.Sprintf(`
+from: the Go structs that client-go's caches hold, estimated from %s decoded
+      objects. managedFields are in them unless a transform cuts them.
+to:   the objects packed in Flyball's cache. It cuts managedFields unless
+      KeepManagedFields is set.
+`, count(f.Sampled))
 	var left []string
 	for _, l := range r.LeftOut {
 		left = append(left, l.Resource)
@@ -135,6 +139,11 @@ to:   the objects packed in Flyball's cache, without managedFields, which it
 		text += "\nwithout objects: " + strings.Join(r.Empty, ", ") + "\n"
 	}
 	return text
+}
+
+// compared is a line of two figures for the same content of the objects.
+func compared(content string, from, to int64) string {
+	return fmt.Sprintf("  %-21s  %s → %s%s\n", content, size(from), size(to), times(from, to))
 }
 
 // maxNamed is how many kinds without objects are named.

@@ -27,12 +27,14 @@ func TestText(t *testing.T) {
        12  9.9 kB      0 B    30 kB  4.1 kB  events
   120,357  800 MB   400 MB   1.9 GB   34 MB  total
 
-all of these kinds: 1.9 GB → 34 MB, 56 times less
+all of these kinds:
+  with managedFields     1.9 GB → 41 MB, 46 times less
+  without managedFields  1.0 GB → 34 MB, 29 times less
 
 from: the Go structs that client-go's caches hold, estimated from 512 decoded
-      objects; 1.0 GB if a transform cuts managedFields
-to:   the objects packed in Flyball's cache, without managedFields, which it
-      cuts; 41 MB with KeepManagedFields
+      objects. managedFields are in them unless a transform cuts them.
+to:   the objects packed in Flyball's cache. It cuts managedFields unless
+      KeepManagedFields is set.
 
 not weighed: secrets
 
@@ -50,7 +52,7 @@ without objects: leases.coordination.k8s.io
 	for _, want := range []string{
 		"  OBJECTS    WIRE  MANAGED  STRUCTS  STRUCTS-MF  PACKED  PACKED+MF  SAMPLED  KIND\n",
 		"  120,345  800 MB   400 MB   1.9 GB      1.0 GB   34 MB      41 MB      500  pods\n",
-		"\nyour operator: 1.9 GB → 34 MB, 56 times less\n",
+		"\nyour operator:\n  with managedFields     1.9 GB → 41 MB, 46 times less\n  without managedFields  1.0 GB → 34 MB, 29 times less\n",
 		"\n43 more kinds have no objects\n",
 	} {
 		if !strings.Contains(b.String(), want) {
