@@ -8,7 +8,7 @@ PACKAGES := $(addsuffix /...,$(MODULES))
 # More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
 TESTFLAGS ?=
 
-.PHONY: all build test test-memory test-real random peers storagekit operators published lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo clean
+.PHONY: all build test test-memory test-real random peers storagekit operators published lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo release released clean
 
 all: lint test
 
@@ -75,8 +75,8 @@ published: rules
 # adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
 LOWEST := ./ctrlcache/... ./internal/... ./peers/... ./operators/...
 lowest: controlplane
-	GOWORK=off $(GO) vet -C adapter $(LOWEST)
-	GOWORK=off $(GO) test -C adapter $(TESTFLAGS) -timeout 30m $(LOWEST)
+	GOWORK=$(CURDIR)/adapter/lowest.work $(GO) vet -C adapter $(LOWEST)
+	GOWORK=$(CURDIR)/adapter/lowest.work $(GO) test -C adapter $(TESTFLAGS) -timeout 30m $(LOWEST)
 
 # Every test that talks to a server, on other versions of Kubernetes: a table. SERVERS="1.33 1.34.4" names
 # them. Each takes 5 to 9 minutes to build once, and 4 GB of Go's build cache.
@@ -104,9 +104,10 @@ vet:
 	GOWORK=off $(GO) vet -C controlplane ./...
 	GOWORK=off $(GO) vet -C test/storagekit ./...
 
-# Every go.mod names just what its module needs, and go.work.sum all that the go command would add.
+# Every go.mod names just what its module needs, and go.work.sum all that the go command would add. `tools/tidy -w
+# adapter` writes what is missing.
 tidy:
-	@set -e; for m in $(MODULES) controlplane test/storagekit; do GOWORK=off $(GO) mod tidy -C $$m -diff; done
+	@tools/tidy $(MODULES) controlplane test/storagekit
 	@before=$$(cat go.work.sum); $(GO) list -m all >/dev/null && $(GO) mod download && \
 	  test "$$before" = "$$(cat go.work.sum)" || { echo "go.work.sum was not complete: commit it as it is now"; exit 1; }
 
@@ -133,6 +134,14 @@ fuzz:
 
 models:
 	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Agrees?With' -v ./internal/delta ./store ./workqueue
+
+# What users do with a published release, from a module proxy of files, without the checkout.
+released:
+	tools/released
+
+# A release of all modules: VERSION=v0.1.0. It shows what it would do; TAG=1 makes the commits and the tags.
+release:
+	GOWORK=off $(GO) run -C tools ./release -version "$(VERSION)" $(if $(TAG),-tag)
 
 # Objects of 0 to 3 MiB through every reader of bytes: 200 random cases each, and a few on the real control plane.
 SIZES = $(shell grep -rl --include='*_test.go' 'flyball/internal/sizes"' . | xargs -n1 dirname | sort -u)

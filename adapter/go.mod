@@ -3,7 +3,7 @@ module github.com/flyball-io/flyball/adapter
 go 1.26.0
 
 require (
-	github.com/flyball-io/flyball v0.0.0-00010101000000-000000000000
+	github.com/flyball-io/flyball v0.0.0
 	github.com/go-logr/logr v1.4.3
 	github.com/prometheus/client_golang v1.22.0
 	k8s.io/api v0.34.1
@@ -65,5 +65,3 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace github.com/flyball-io/flyball => ../

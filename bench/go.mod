@@ -3,9 +3,9 @@ module github.com/flyball-io/flyball/bench
 go 1.26.0
 
 require (
-	github.com/flyball-io/flyball v0.0.0-00010101000000-000000000000
-	github.com/flyball-io/flyball/adapter v0.0.0-00010101000000-000000000000
-	github.com/flyball-io/flyball/adapter/clientgo v0.0.0-00010101000000-000000000000
+	github.com/flyball-io/flyball v0.0.0
+	github.com/flyball-io/flyball/adapter v0.0.0
+	github.com/flyball-io/flyball/adapter/clientgo v0.0.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0

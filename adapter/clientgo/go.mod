@@ -3,8 +3,8 @@ module github.com/flyball-io/flyball/adapter/clientgo
 go 1.26.0
 
 require (
-	github.com/flyball-io/flyball v0.0.0-00010101000000-000000000000
-	github.com/flyball-io/flyball/adapter v0.0.0-00010101000000-000000000000
+	github.com/flyball-io/flyball v0.0.0
+	github.com/flyball-io/flyball/adapter v0.0.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.24.1
@@ -67,7 +67,3 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace github.com/flyball-io/flyball => ../..
-
-replace github.com/flyball-io/flyball/adapter => ..

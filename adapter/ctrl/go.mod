@@ -3,8 +3,8 @@ module github.com/flyball-io/flyball/adapter/ctrl
 go 1.26.0
 
 require (
-	github.com/flyball-io/flyball v0.0.0-00010101000000-000000000000
-	github.com/flyball-io/flyball/adapter v0.0.0-00010101000000-000000000000
+	github.com/flyball-io/flyball v0.0.0
+	github.com/flyball-io/flyball/adapter v0.0.0
 	github.com/go-logr/logr v1.4.3
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
@@ -71,9 +71,4 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
-)
-
-replace (
-	github.com/flyball-io/flyball => ../../
-	github.com/flyball-io/flyball/adapter => ../
 )

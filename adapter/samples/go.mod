@@ -3,10 +3,10 @@ module github.com/flyball-io/flyball/adapter/samples
 go 1.26.0
 
 require (
-	github.com/flyball-io/flyball v0.0.0-00010101000000-000000000000
-	github.com/flyball-io/flyball/adapter v0.0.0-00010101000000-000000000000
-	github.com/flyball-io/flyball/adapter/clientgo v0.0.0-00010101000000-000000000000
-	github.com/flyball-io/flyball/adapter/ctrl v0.0.0-00010101000000-000000000000
+	github.com/flyball-io/flyball v0.0.0
+	github.com/flyball-io/flyball/adapter v0.0.0
+	github.com/flyball-io/flyball/adapter/clientgo v0.0.0
+	github.com/flyball-io/flyball/adapter/ctrl v0.0.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/robfig/cron/v3 v3.0.1
 	k8s.io/api v0.37.2

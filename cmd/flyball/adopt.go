@@ -58,8 +58,9 @@ predicates, finalizers, status, events and permissions. It writes nothing.
 
 With --undo, remove the line and the module again.
 
-While Flyball is not published, go.mod points at the checkout that this program
-was built from, or at that of --flyball-dir.`,
+go.mod requires the version of Flyball that this program is, or that of --version.
+If the program was built in a checkout, or --flyball-dir names one, go.mod points
+at that.`,
 		Example: `  flyball adopt --cache --dry-run
   flyball adopt --cache
   flyball adopt --plan
@@ -85,8 +86,8 @@ was built from, or at that of --flyball-dir.`,
 	fs.BoolVar(&f.SkipTests, "skip-tests", false, "build, and run no tests")
 	fs.BoolVar(&f.ControlPlane, "controlplane", false, "run the tests on a control plane of Flyball's own instead of envtest's")
 	fs.BoolVar(&f.Force, "force", false, "go on although Git has changes that are not committed")
-	fs.StringVar(&f.Version, "version", "", "`VERSION` of the module to take, once it is published (default: the checkout)")
-	fs.StringVar(&f.FlyballDir, "flyball-dir", "", "`DIR` of a checkout of Flyball (default: the one that this program was built from)")
+	fs.StringVar(&f.Version, "version", "", "published `VERSION` of Flyball, or latest (default: that of this program)")
+	fs.StringVar(&f.FlyballDir, "flyball-dir", "", "`DIR` of a checkout of Flyball to use, in place of a published version")
 	fs.StringVarP(&f.output, "output", "o", "text", "`FORMAT` of the plan: text or json")
 	complete(cmd, "output", "text", "json")
 	complete(cmd, "version")

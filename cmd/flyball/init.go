@@ -34,9 +34,9 @@ that line.
 Hidden files, such as .git, may be in the folder already, and it may be a mount.
 When anything fails, nothing is written.
 
-While Flyball is not published, go.mod points at the checkout that this program
-was built from, or at that of --flyball-dir: by a relative path if the project
-is made inside it.`,
+go.mod requires the version of Flyball that this program is. If the program was
+built in a checkout, or --flyball-dir names one, go.mod points at that: by a
+relative path if the project is made inside it.`,
 		Example: `  flyball init --domain example.com --module example.com/shop
   flyball create api --group shop --version v1 --kind Order
   make test
@@ -56,7 +56,7 @@ is made inside it.`,
 	fs.StringVar(&p.Name, "name", "", "`NAME` of the program and of what it makes in a cluster (default: the last word of the module path)")
 	bindFeatures(fs, &p.Features)
 	fs.StringVar(&o.Dir, "dir", ".", "`DIR` to make the project in")
-	fs.StringVar(&o.FlyballDir, "flyball-dir", "", "`DIR` of a checkout of Flyball (default: the one that this program was built from)")
+	fs.StringVar(&o.FlyballDir, "flyball-dir", "", "`DIR` of a checkout of Flyball to use, in place of a published version")
 	required(cmd, "domain", "module")
 	return cmd
 }

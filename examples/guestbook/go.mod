@@ -48,5 +48,5 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// Flyball is not published yet: this is the checkout that made the project.
+// The checkout of Flyball that this module is built with.
 replace github.com/flyball-io/flyball => ../..

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,10 +15,11 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 )
 
-// corePath is the core module. The control plane's source is in the same checkout.
+// corePath is the core module.
 const corePath = "github.com/flyball-io/flyball"
 
 // source is the control plane module on disk.
@@ -54,22 +56,34 @@ func (p program) has(name string) bool {
 	return name == "go.mod" || name == "go.sum" || below && folder == p.folder || p.folder == "" && folder != rulesProgram.folder
 }
 
-// findSource finds the controlplane module beside the core module. It looks in three places: the
-// checkout that contains the working directory, the one that this package was compiled from, and
-// the one that the main module uses.
+// findSource finds the controlplane module. In a checkout it is beside the core module: in the one that contains the
+// working directory, the one that this package was compiled from, or the one that the main module uses. Otherwise it is
+// the published module in the version of the core that the main module, or this program, uses.
 func findSource(ctx context.Context, p program) (source, error) {
 	for _, look := range []func(context.Context) string{checkoutDir, compiledDir, listedDir} {
 		core := look(ctx)
 		if core == "" {
 			continue
 		}
-		dir := filepath.Join(core, "controlplane")
-		version, err := kubernetesVersion(filepath.Join(dir, "go.mod"))
-		if err == nil {
-			return source{dir: dir, kubernetes: version}, nil
+		if src, err := sourceIn(filepath.Join(core, "controlplane")); err == nil {
+			return src, nil
 		}
 	}
-	return source{}, fmt.Errorf("plane: no source of the control plane found: run this in a checkout of %s, or let %s name a program built from %s", corePath, p.env(), path.Join("its folder controlplane", p.folder))
+	version := coreVersion(ctx)
+	if version == "" {
+		return source{}, fmt.Errorf("plane: no source of the control plane found: run this in a checkout of %s, or let %s name a program built from %s", corePath, p.env(), path.Join("its folder controlplane", p.folder))
+	}
+	dir, err := downloaded(ctx, corePath+"/controlplane", version)
+	if err != nil {
+		return source{}, fmt.Errorf("plane: the source of the control plane: %w; or let %s name a program that was built elsewhere", err, p.env())
+	}
+	return sourceIn(dir)
+}
+
+// sourceIn returns the source in a folder.
+func sourceIn(dir string) (source, error) {
+	version, err := kubernetesVersion(filepath.Join(dir, "go.mod"))
+	return source{dir: dir, kubernetes: version}, err
 }
 
 // checkoutDir walks up from the working directory to the core module.
@@ -100,16 +114,51 @@ func compiledDir(context.Context) string {
 }
 
 // listedDir asks the go command, which knows replace directives and caches.
-func listedDir(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-json", corePath).Output()
+func listedDir(ctx context.Context) string { return listed(ctx).Dir }
+
+// listed is the core module as the main module of the working directory uses it.
+func listed(ctx context.Context) (module struct{ Dir, Version string }) {
+	if out, err := exec.CommandContext(ctx, "go", "list", "-m", "-json", corePath).Output(); err == nil {
+		_ = json.Unmarshal(out, &module) // the zero value stands for all that goes wrong
+	}
+	return module
+}
+
+// coreVersion returns the published version of the core module that the main module of the working directory uses, or
+// else this program; "" if there is none.
+func coreVersion(ctx context.Context) string {
+	if m := listed(ctx); m.Version != "" {
+		return m.Version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range info.Deps {
+		if m.Path == corePath && m.Replace == nil {
+			return m.Version
+		}
+	}
+	return ""
+}
+
+// downloaded downloads a module into the module cache, and returns its folder there.
+func downloaded(ctx context.Context, path, version string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path+"@"+version)
+	cmd.Dir = os.TempDir() // outside of any module
+	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+cmd.Dir)
+	out, err := cmd.Output()
+	var found struct{ Dir, Error string }
+	if bad := json.Unmarshal(out, &found); bad != nil && err == nil {
+		err = bad
+	}
+	if found.Error != "" {
+		err = errors.New(found.Error)
+	}
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("go mod download %s@%s: %w", path, version, withStderr(err))
 	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		return ""
-	}
-	return module.Dir
+	return found.Dir, nil
 }
 
 // modulePath returns the module path that a go.mod file declares.

@@ -22,9 +22,8 @@ type Options struct {
 	Dir string
 	// Main is the file that makes the manager. See [Load].
 	Main string
-	// Version is the version of the adapter. Empty means a checkout, see FlyballDir.
-	Version string
-	// FlyballDir is a checkout of Flyball. Empty means the one that this program was built from.
+	// Version is the version of the adapter, and FlyballDir a checkout. If both are empty, see [scaffold.FindSource].
+	Version    string
 	FlyballDir string
 	// Undo removes what an earlier call added.
 	Undo bool

@@ -2,11 +2,8 @@ package adopt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -75,43 +72,25 @@ func earlier(version, least string) bool {
 	return version != "" && least != "" && semver.Compare(semver.MajorMinor(version), semver.MajorMinor(least)) < 0
 }
 
-// adapter is the module of the packed cache: a published version, or a checkout while none is.
+// adapter is the module of the packed cache.
 type adapter struct {
-	version   string // of --version, or ""
-	dir, from string // of the checkout: its folder, and the path to it in the project's go.mod
-	needs     *modfile.File
+	from  *scaffold.Source
+	needs *modfile.File
 }
 
-// findAdapter finds the module by o.Version or else o.FlyballDir.
+// findAdapter finds the module by o.Version, o.FlyballDir, or else by what this program was built from.
 func findAdapter(ctx context.Context, o *Options, project string) (*adapter, error) {
-	a := &adapter{version: o.Version}
-	var file string
-	if a.version == "" {
-		var err error
-		if a.dir, a.from, err = scaffold.Checkout(o.FlyballDir, project); err != nil {
-			return nil, err
+	from, err := scaffold.FindSource(o.FlyballDir, project)
+	if o.Version != "" {
+		if from, err = scaffold.Published(ctx, o.Version); err != nil {
+			err = fmt.Errorf("--version: %w; --flyball-dir takes a checkout instead", err)
 		}
-		file = filepath.Join(a.dir, "adapter", "go.mod")
-	} else {
-		// Outside of the project: its go.mod must not matter, nor change.
-		out, err := o.output(ctx, os.TempDir(), "go", "mod", "download", "-json", adapterPath+"@"+a.version)
-		var found struct{ GoMod, Version, Error string }
-		if bad := json.Unmarshal(out, &found); bad != nil && err == nil {
-			err = bad
-		}
-		if found.Error != "" {
-			err = errors.New(found.Error)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--version %s: %w; --flyball-dir takes a checkout instead", a.version, err)
-		}
-		file, a.version = found.GoMod, found.Version
 	}
-	data, err := os.ReadFile(file)
-	if err == nil {
-		a.needs, err = modfile.Parse(file, data, nil)
+	if err != nil {
+		return nil, err
 	}
-	return a, err
+	needs, err := from.GoMod(ctx, "adapter")
+	return &adapter{from, needs}, err
 }
 
 // check returns a *VersionError if a go.mod replaces a library by a fork of an earlier version. Other versions are raised:
@@ -146,7 +125,7 @@ func goVersion(mod *modfile.File) string {
 // compareGo compares Go versions, such as 1.26 and 1.26.0, which are equal here.
 func compareGo(a, b string) int { return semver.Compare("v"+a, "v"+b) }
 
-// add returns a go.mod that requires the adapter and, of a checkout, the core. Its versions are lifted to theirs.
+// add returns a go.mod that requires the adapter and, from a checkout, the core. Its versions are lifted to theirs.
 func (a *adapter) add(data []byte) ([]byte, error) {
 	mod, err := modfile.Parse("go.mod", data, nil)
 	if err != nil {
@@ -155,21 +134,13 @@ func (a *adapter) add(data []byte) ([]byte, error) {
 	if err := errors.Join(liftGo(mod, goVersion(a.needs)), a.lift(mod)); err != nil {
 		return nil, err
 	}
-	if a.version != "" {
-		if err := mod.AddRequire(adapterPath, a.version); err != nil {
-			return nil, err
-		}
-		return mod.Format()
-	}
-	for _, x := range []struct{ path, to string }{{corePath, a.from}, {adapterPath, a.from + "/adapter"}} {
-		if err := errors.Join(mod.AddRequire(x.path, "v0.0.0"), mod.AddReplace(x.path, "", x.to, "")); err != nil {
+	if a.from.Version == "" {
+		if err := a.from.Require(mod, ""); err != nil {
 			return nil, err
 		}
 	}
-	for _, r := range mod.Replace {
-		if r.Old.Path == corePath && len(r.Syntax.Before) == 0 {
-			r.Syntax.Before = []modfile.Comment{{Token: "// Flyball is not published yet: this is the checkout that \"flyball adopt\" took."}}
-		}
+	if err := a.from.Require(mod, "adapter"); err != nil {
+		return nil, err
 	}
 	return mod.Format()
 }

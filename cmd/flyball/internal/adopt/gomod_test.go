@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 )
 
 func parsed(t *testing.T, text string) *modfile.File {
@@ -50,7 +52,7 @@ func TestVersions(t *testing.T) {
 // A go.mod of any versions ends with what the adapter needs, and the Kubernetes libraries with one minor version. Nothing
 // falls, what a folder or a fork replaces stays, and each version that has risen is named once.
 func TestVersionsRise(t *testing.T) {
-	a := &adapter{version: "v0.1.0", needs: parsed(t, "module m\ngo 1.26.0\nrequire (\n\tk8s.io/api v0.34.1\n\tk8s.io/apimachinery v0.34.1\n\tk8s.io/client-go v0.34.1\n\tsigs.k8s.io/controller-runtime v0.22.4\n)\n")}
+	a := &adapter{&scaffold.Source{Version: "v0.1.0"}, parsed(t, "module m\ngo 1.26.0\nrequire (\n\tk8s.io/api v0.34.1\n\tk8s.io/apimachinery v0.34.1\n\tk8s.io/client-go v0.34.1\n\tsigs.k8s.io/controller-runtime v0.22.4\n)\n")}
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		minor := 30 + r.IntN(8)
@@ -130,7 +132,7 @@ func TestModUndone(t *testing.T) {
 		"module p\n\ngo 1.26.0\n\nrequire sigs.k8s.io/controller-runtime v0.22.0\n\nreplace k8s.io/api => ../api\n",
 		"module p\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/api v0.34.2\n\tsigs.k8s.io/controller-runtime v0.22.0\n)\n",
 	} {
-		a := &adapter{dir: "/flyball", from: "/flyball", needs: parsed(t, needs)}
+		a := &adapter{&scaffold.Source{Dir: "/flyball", From: "/flyball"}, parsed(t, needs)}
 		after, err := a.add([]byte(before))
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +179,7 @@ func TestFindAssets(t *testing.T) {
 
 // The Go version rises to what the module needs, and never falls. What has risen is said, and nothing else.
 func TestLifts(t *testing.T) {
-	a := &adapter{dir: "/flyball", from: "/flyball", needs: parsed(t, needs)}
+	a := &adapter{&scaffold.Source{Dir: "/flyball", From: "/flyball"}, parsed(t, needs)}
 	for name, test := range map[string]struct{ mod, goes, toolchain, notes string }{
 		"later":                {"module p\ngo 1.27.1\ntoolchain go1.27.3\n", "1.27.1", "go1.27.3", ""},
 		"the same":             {"module p\ngo 1.26\n", "1.26", "", ""},

@@ -26,8 +26,8 @@ type scene struct {
 	Version *Version
 	// Package is the API package of the file, if any.
 	Package *Package
-	// Source says where Flyball comes from.
-	Source string
+	// Checkout says that Flyball comes from a checkout.
+	Checkout bool
 	// Go is the version of the Go language.
 	Go string
 	// ToHub and FromHub are the statements that convert a kind. Functions are the functions that

@@ -29,7 +29,7 @@ import (
 type Options struct {
 	// Dir is a folder in the project. Empty means the working directory.
 	Dir string
-	// FlyballDir is a checkout of Flyball. Empty means the one that this program was built from.
+	// FlyballDir is a checkout of Flyball; see [FindSource].
 	// Only Init reads it.
 	FlyballDir string
 	// Generate writes the code and the manifests that follow from the markers in a project. Its error says
@@ -62,11 +62,10 @@ func (e *ExistsError) Error() string {
 // step is one step in progress.
 type step struct {
 	*stage
-	o      Options
-	source string
-	notes  []string
-	exist  []string
-	get    []string // modules to add to go.mod
+	o     Options
+	notes []string
+	exist []string
+	get   []string // modules to add to go.mod
 }
 
 func (o *Options) say(doing string) {
@@ -136,7 +135,7 @@ func (s *step) disown(name, _ string, _ scene) error {
 
 // keep writes all files that follow from PROJECT alone.
 func (s *step) keep(p *Project) error {
-	sc := scene{Project: p, Source: s.source}
+	sc := scene{Project: p}
 	text, err := p.encode()
 	if err != nil {
 		return err
@@ -269,10 +268,6 @@ func Init(ctx context.Context, o Options, p Project) (*Result, error) {
 	if o.Dir == "" {
 		o.Dir = "."
 	}
-	src, err := findSource(o.FlyballDir)
-	if err != nil {
-		return nil, err
-	}
 	if err := checkForeign(o.Dir); err != nil {
 		return nil, err
 	}
@@ -284,15 +279,19 @@ func Init(ctx context.Context, o Options, p Project) (*Result, error) {
 		return nil, err
 	}
 	defer st.drop()
-	s := &step{stage: st, o: o, source: src.from(st.project)}
-	mod, err := src.goMod(p.Module, st.project)
+	src, err := FindSource(o.FlyballDir, st.project)
+	if err != nil {
+		return nil, err
+	}
+	s := &step{stage: st, o: o}
+	mod, goVersion, err := src.newGoMod(ctx, p.Module)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.add("go.mod", mod); err != nil {
 		return nil, err
 	}
-	sc := scene{Project: &p, Source: s.source, Go: src.mod.Go.Version}
+	sc := scene{Project: &p, Checkout: src.Version == "", Go: goVersion}
 	for _, name := range templateNames("project/") {
 		target, hidden := hiddenFile(strings.TrimPrefix(name, "project/"))
 		if _, ok := st.had(target); ok && hidden {
@@ -305,7 +304,9 @@ func Init(ctx context.Context, o Options, p Project) (*Result, error) {
 	if err := s.keep(&p); err != nil {
 		return nil, err
 	}
-	s.notes = append(s.notes, fmt.Sprintf("Flyball is not published yet: go.mod has it from %s (replace).", s.source))
+	if src.Version == "" {
+		s.notes = append(s.notes, fmt.Sprintf("go.mod has Flyball from the checkout %s (replace): it stays where it is.", src.From))
+	}
 	return s.finish(ctx)
 }
 

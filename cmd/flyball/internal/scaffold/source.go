@@ -1,31 +1,39 @@
 package scaffold
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 )
 
-const flyballModule = "github.com/flyball-io/flyball"
+const (
+	flyballModule = "github.com/flyball-io/flyball"
+	toolModule    = flyballModule + "/cmd/flyball"
+)
 
-// source is the checkout of Flyball that a project is made from. The project refers to it while no
-// version of Flyball is published.
-type source struct {
-	dir string
-	mod *modfile.File
-	// tool is the go.mod of this program. Its versions of the Kubernetes libraries are the newest tested ones,
-	// and mod has the lowest.
-	tool *modfile.File
+// Source is where a project has Flyball from: a published version, or a checkout.
+type Source struct {
+	// Version is a published version, and Dir the folder of a checkout. One of them is empty.
+	Version, Dir string
+	// From is the path from the project to the checkout: relative if the project is within it.
+	From string
 }
 
-// findSource uses the checkout in dir. An empty dir means the one that this program was compiled
-// from.
-func findSource(dir string) (*source, error) {
+// FindSource returns where the project in a folder has Flyball from: the checkout in dir, or, if that is empty, the
+// checkout that this program was built from. A program that was installed from a published module has none: the project
+// gets its version.
+func FindSource(dir, project string) (*Source, error) {
 	given := dir != ""
 	if !given {
 		_, file, _, _ := runtime.Caller(0)
@@ -37,23 +45,78 @@ func findSource(dir string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	mod, err := readMod(dir)
-	if err == nil && mod.Module != nil && mod.Module.Mod.Path == flyballModule {
-		tool, err := readMod(filepath.Join(dir, "cmd", "flyball"))
-		if err != nil {
-			return nil, err
-		}
-		return &source{dir: dir, mod: mod, tool: tool}, nil
-	}
-	if given {
+	mod, err := readMod(filepath.Join(dir, "go.mod"))
+	switch {
+	case err == nil && mod.Module != nil && mod.Module.Mod.Path == flyballModule:
+	case given:
 		return nil, fmt.Errorf("--flyball-dir %s: is no checkout of %s", dir, flyballModule)
+	default:
+		if version := installed(); version != "" {
+			return &Source{Version: version}, nil
+		}
+		return nil, fmt.Errorf("the checkout of %s that this program was built from is not at %s any more: name one by --flyball-dir", flyballModule, dir)
 	}
-	return nil, fmt.Errorf("the checkout of %s that this program was built from is not at %s any more: name one by --flyball-dir", flyballModule, dir)
+	if project, err = filepath.EvalSymlinks(project); err == nil {
+		project, err = filepath.Abs(project)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Source{Dir: dir, From: fromProject(project, dir)}, nil
 }
 
-// readMod reads the go.mod in a folder.
-func readMod(dir string) (*modfile.File, error) {
-	file := filepath.Join(dir, "go.mod")
+// Published returns the source of a version, such as v0.1.0 or latest.
+func Published(ctx context.Context, version string) (*Source, error) {
+	found, err := download(ctx, flyballModule, version)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{Version: found.Version}, nil
+}
+
+// installed returns the published version that this program is, or "".
+func installed() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Path != toolModule || !semver.IsValid(info.Main.Version) || semver.Build(info.Main.Version) != "" {
+		return ""
+	}
+	return info.Main.Version
+}
+
+// GoMod returns the go.mod of a module of Flyball, such as "adapter". The name of the core is "".
+func (s *Source) GoMod(ctx context.Context, module string) (*modfile.File, error) {
+	if s.Version == "" {
+		return readMod(filepath.Join(s.Dir, filepath.FromSlash(module), "go.mod"))
+	}
+	found, err := download(ctx, strings.TrimSuffix(flyballModule+"/"+module, "/"), s.Version)
+	if err != nil {
+		return nil, err
+	}
+	return readMod(found.GoMod)
+}
+
+// downloaded is a module of a version, and the file name of its go.mod.
+type downloaded struct{ Version, GoMod, Error string }
+
+func download(ctx context.Context, path, version string) (found downloaded, err error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path+"@"+version)
+	cmd.Dir = os.TempDir() // outside of the project: its go.mod must not matter, nor change
+	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+cmd.Dir)
+	out, err := cmd.Output()
+	if bad := json.Unmarshal(out, &found); bad != nil && err == nil {
+		err = bad
+	}
+	if found.Error != "" {
+		err = errors.New(found.Error)
+	}
+	if err != nil {
+		err = fmt.Errorf("version %s of %s: %w", version, path, err)
+	}
+	return found, err
+}
+
+// readMod reads a go.mod.
+func readMod(file string) (*modfile.File, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -65,45 +128,69 @@ func readMod(dir string) (*modfile.File, error) {
 // removes those that the project does not use.
 var kubernetes = []string{"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go"}
 
-// goMod returns the go.mod of a new project in dir: Flyball from the checkout, with the newest tested
-// versions of the Kubernetes libraries.
-func (s *source) goMod(module, dir string) ([]byte, error) {
+// newGoMod returns the go.mod of a new project, with the newest tested versions of the Kubernetes libraries, and its Go
+// version.
+func (s *Source) newGoMod(ctx context.Context, module string) (text []byte, goVersion string, err error) {
+	core, err := s.GoMod(ctx, "")
+	if err != nil {
+		return nil, "", err
+	}
+	tool, err := s.GoMod(ctx, "cmd/flyball") // it has the newest versions, and the core the lowest
+	if err != nil {
+		return nil, "", err
+	}
 	mod := &modfile.File{}
 	if err := mod.AddModuleStmt(module); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if err := mod.AddGoStmt(s.mod.Go.Version); err != nil {
-		return nil, err
+	if err := mod.AddGoStmt(core.Go.Version); err != nil {
+		return nil, "", err
 	}
-	if err := mod.AddRequire(flyballModule, "v0.0.0"); err != nil {
-		return nil, err
+	if err := s.Require(mod, ""); err != nil {
+		return nil, "", err
 	}
-	for _, r := range s.tool.Require {
+	for _, r := range tool.Require {
 		if slices.Contains(kubernetes, r.Mod.Path) {
 			if err := mod.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
-				return nil, err
+				return nil, "", err
 			}
 		}
 	}
-	if err := mod.AddReplace(flyballModule, "", s.from(dir), ""); err != nil {
-		return nil, err
-	}
-	r := mod.Replace[0].Syntax
-	r.Before = append(r.Before, modfile.Comment{Token: "// Flyball is not published yet: this is the checkout that made the project."})
 	mod.Cleanup()
-	return mod.Format()
+	text, err = mod.Format()
+	return text, core.Go.Version, err
 }
 
-// from returns the path of the checkout for a project in dir: relative if dir is within the
-// checkout, absolute elsewhere.
-func (s *source) from(dir string) string {
-	rel, err := filepath.Rel(s.dir, dir)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return s.dir
+// Require adds a module of Flyball to a go.mod, such as "adapter". The name of the core is "".
+func (s *Source) Require(mod *modfile.File, module string) error {
+	path := strings.TrimSuffix(flyballModule+"/"+module, "/")
+	if s.Version != "" {
+		return mod.AddRequire(path, s.Version)
 	}
-	up, err := filepath.Rel(dir, s.dir)
+	if err := mod.AddRequire(path, "v0.0.0"); err != nil {
+		return err
+	}
+	if err := mod.AddReplace(path, "", strings.TrimSuffix(s.From+"/"+module, "/"), ""); err != nil {
+		return err
+	}
+	for _, r := range mod.Replace {
+		if r.Old.Path == flyballModule && len(r.Syntax.Before) == 0 {
+			r.Syntax.Before = []modfile.Comment{{Token: "// The checkout of Flyball that this module is built with."}}
+		}
+	}
+	return nil
+}
+
+// fromProject returns the path of a checkout for a project: relative if the project is within the checkout, absolute
+// elsewhere.
+func fromProject(project, checkout string) string {
+	rel, err := filepath.Rel(checkout, project)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return checkout
+	}
+	up, err := filepath.Rel(project, checkout)
 	if err != nil {
-		return s.dir
+		return checkout
 	}
 	if !strings.HasPrefix(up, ".") {
 		up = "./" + up

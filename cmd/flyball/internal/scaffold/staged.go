@@ -1,7 +1,5 @@
 package scaffold
 
-import "path/filepath"
-
 // Stage is a copy of a project that another package changes. The project changes at Commit, or not at
 // all.
 type Stage struct{ st *stage }
@@ -40,19 +38,3 @@ func (s *Stage) Commit(changes []Change) error { return s.st.put(changes) }
 
 // Drop removes the copy.
 func (s *Stage) Drop() { s.st.drop() }
-
-// Checkout finds a checkout of Flyball as [Options.FlyballDir] does. It returns its folder, and the path
-// by which a project refers to it.
-func Checkout(flyballDir, project string) (dir, from string, err error) {
-	src, err := findSource(flyballDir)
-	if err != nil {
-		return "", "", err
-	}
-	if project, err = filepath.EvalSymlinks(project); err == nil {
-		project, err = filepath.Abs(project)
-	}
-	if err != nil {
-		return "", "", err
-	}
-	return src.dir, src.from(project), nil
-}
