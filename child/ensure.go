@@ -93,17 +93,18 @@ func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = n
 // ErrOwnerDeleted or ErrDeleted. Later they are ErrReplaced, a *client.ConflictError whose
 // Fields are those that others own with other values, or another error of the client.
 func Ensure[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, desired P, opts ...Option) (P, Change, error) {
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
-	e, err := newEnsure(c, owner, desired == nil, desired, o)
+	e, err := newEnsure(c, owner, desired == nil, desired, opts)
 	if err != nil {
 		return nil, Unchanged, err
 	}
+	return runTyped[T, P](ctx, e)
+}
+
+// runTyped runs e for a child of the type P.
+func runTyped[T any, P object.Ptr[T]](ctx context.Context, e *ensure) (P, Change, error) {
 	live, change, err := e.run(ctx, P(new(T)))
 	if err != nil {
-		return nil, Unchanged, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), err)
+		return nil, Unchanged, fmt.Errorf("child %s of %s: %w", e.name, describe(e.c.Scheme(), e.owner), err)
 	}
 	p, ok := live.(P)
 	if !ok {
@@ -114,24 +115,28 @@ func Ensure[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner 
 
 // ensure is one call of Ensure, without its type parameters.
 type ensure struct {
-	c      client.Client
-	o      options
-	owner  object.Object
-	parent schema.GroupVersionKind // the kind of owner
-	gvk    schema.GroupVersionKind // the kind of the child
-	want   object.Object           // the object to apply
-	sets   map[string]any          // the fields that want sets, without the hash
-	name   string
+	c        client.Client
+	o        options
+	owner    object.Object
+	parent   schema.GroupVersionKind // the kind of owner
+	gvk      schema.GroupVersionKind // the kind of the child
+	want     object.Object           // the object to apply
+	sets     map[string]any          // the fields that want sets, without the hash
+	name     string
+	generate func() error // builds what [Once] applies, if there is no child. Until then, want has the key alone
 }
 
-func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.Object, o options) (*ensure, error) {
+func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.Object, opts []Option) (*ensure, error) {
 	if err := checkOwner(owner); err != nil {
 		return nil, err
 	}
 	if isNil {
 		return nil, &InvalidError{Field: "desired", Problem: "is nil"}
 	}
-	e := &ensure{c: c, o: o, owner: owner, name: describe(c.Scheme(), desired)}
+	e := &ensure{c: c, owner: owner, name: describe(c.Scheme(), desired)}
+	for _, opt := range opts {
+		opt(&e.o)
+	}
 	var err error
 	if e.parent, err = object.KindOf(c.Scheme(), owner); err != nil {
 		return nil, fmt.Errorf("owner: %w", err)
@@ -145,42 +150,49 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 	if problem := checkFieldOwner(e.o.fieldOwner); problem != "" {
 		return nil, &InvalidError{Field: "FieldOwner", Problem: problem}
 	}
-	switch {
-	case owner.GetDeletionTimestamp() != nil && !e.o.whileDeleted:
+	if owner.GetDeletionTimestamp() != nil && !e.o.whileDeleted {
 		return nil, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), ErrOwnerDeleted)
-	case desired.GetName() == "":
-		return nil, &InvalidError{Field: "desired.metadata.name", Problem: "is empty: a child is found by its name"}
-	case desired.GetUID() != "" || desired.GetResourceVersion() != "":
-		return nil, &InvalidError{Field: "desired", Problem: e.name + " was read from a server: make a new one that sets what is wanted and nothing else"}
-	case hasStatus(desired):
-		return nil, &InvalidError{Field: "desired.status", Problem: "of " + e.name + " is set: it is for those who run the child"}
 	}
-	mapping, err := c.Mapper().RESTMapping(e.gvk.GroupKind(), e.gvk.Version)
+	return e, e.build(desired, desired.GetName())
+}
+
+// build sets e.want to what is applied: desired with a name and the owner.
+func (e *ensure) build(desired object.Object, name string) error {
+	switch {
+	case name == "":
+		return &InvalidError{Field: "desired.metadata.name", Problem: "is empty: a child is found by its name"}
+	case desired.GetUID() != "" || desired.GetResourceVersion() != "":
+		return &InvalidError{Field: "desired", Problem: e.name + " was read from a server: make a new one that sets what is wanted and nothing else"}
+	case hasStatus(desired):
+		return &InvalidError{Field: "desired.status", Problem: "of " + e.name + " is set: it is for those who run the child"}
+	}
+	mapping, err := e.c.Mapper().RESTMapping(e.gvk.GroupKind(), e.gvk.Version)
 	if err != nil {
-		return nil, fmt.Errorf("child %s: %w", e.name, err)
+		return fmt.Errorf("child %s: %w", e.name, err)
 	}
 	e.want = desired.DeepCopyObject().(object.Object)
+	e.want.SetName(name)
 	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
 	switch {
 	case !namespaced:
 		e.want.SetNamespace("")
 	case desired.GetNamespace() == "":
-		e.want.SetNamespace(owner.GetNamespace())
+		e.want.SetNamespace(e.owner.GetNamespace())
 	}
 	if namespaced && e.want.GetNamespace() == "" {
-		return nil, &InvalidError{Field: "desired.metadata.namespace", Problem: "is empty, and the owner has none"}
+		return &InvalidError{Field: "desired.metadata.namespace", Problem: "is empty, and the owner has none"}
 	}
-	e.name = describe(c.Scheme(), e.want)
+	e.name = describe(e.c.Scheme(), e.want)
 	if err := foldStringData(e.gvk, e.want); err != nil {
-		return nil, err
+		return err
 	}
-	if err := own(owner, e.parent, e.want, e.name); err != nil {
-		return nil, err
+	if err := own(e.owner, e.parent, e.want, e.name); err != nil {
+		return err
 	}
-	if err := e.stamp(); err != nil {
-		return nil, fmt.Errorf("child %s: %w", e.name, err)
+	if err = e.stamp(); err != nil {
+		err = fmt.Errorf("child %s: %w", e.name, err)
 	}
-	return e, nil
+	return err
 }
 
 // maxFieldOwner is the API's limit of the name of a field manager, in bytes.

@@ -76,3 +76,21 @@ func ExampleEnsure() {
 	// created <nil>
 	// unchanged <nil>
 }
+
+// How do I make a password that stays as it is?
+func ExampleOnce() {
+	ctx, c := context.Background(), &small{objects: map[object.Key]*corev1.ConfigMap{}}
+	guestbook := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "guests", UID: "u1"}}
+	password := "first"
+	for range 2 {
+		login, did, err := child.Once(ctx, c, guestbook, "login", func() (*corev1.ConfigMap, error) {
+			return &corev1.ConfigMap{Data: map[string]string{"password": password}}, nil // a Secret, with rand.Text()
+		})
+		fmt.Println(did, login.Data["password"], err)
+		password = "second"
+	}
+	// Output:
+	// apply by configmap {"apiVersion":"v1","data":{"password":"first"},"kind":"ConfigMap","metadata":{"annotations":{"flyball.io/applied":"89fb4c1733516a9c"},"name":"login","namespace":"web","ownerReferences":[{"apiVersion":"v1","blockOwnerDeletion":true,"controller":true,"kind":"ConfigMap","name":"guests","uid":"u1"}]}}
+	// created first <nil>
+	// unchanged first <nil>
+}

@@ -10,7 +10,7 @@ import (
 
 // Difference returns the field that would make Ensure apply.
 func Difference(c client.Client, owner, desired object.Object) string {
-	e, err := newEnsure(c, owner, false, desired, options{})
+	e, err := newEnsure(c, owner, false, desired, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -27,7 +27,7 @@ func Difference(c client.Client, owner, desired object.Object) string {
 
 // EnsureAny is Ensure without type parameters.
 func EnsureAny(ctx context.Context, c client.Client, owner, desired object.Object) (object.Object, Change, error) {
-	e, err := newEnsure(c, owner, false, desired, options{})
+	e, err := newEnsure(c, owner, false, desired, nil)
 	if err != nil {
 		return nil, Unchanged, err
 	}

@@ -13,54 +13,35 @@ import (
 )
 
 // Once makes the child with a name exist, and leaves it alone as soon as it does: for values that are generated, such
-// as a password or a key. It calls generate only if there is no child of the name, and applies what that returns once,
-// in the namespace of the owner unless it has another one. It returns the child as it is, and whether it was created.
+// as a password or a key. It calls generate only if the server has no child of the name, or if the program may not read
+// it there, and at most once. It applies what that returns, in the namespace of the owner. It returns the child as it
+// is, and whether it was created.
 //
 // If two calls generate at the same time, one child is created, and both return it. The errors are those of [Ensure],
 // and that of generate. [Adopt], [Force], [TakeOver] and [Recreate] have no effect. P must be a Go type of the scheme.
 func Once[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, name string, generate func() (P, error), opts ...Option) (P, Change, error) {
-	if err := checkOwner(owner); err != nil {
-		return nil, Unchanged, err
-	}
 	if object.Untyped(P(new(T))) {
 		return nil, Unchanged, &InvalidError{Field: "generate", Problem: fmt.Sprintf("returns a %T: the kind of the child must be known before it is called", P(nil))}
 	}
-	opts = append(slices.Clip(opts), asOnce)
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
 	stub := P(new(T))
 	stub.SetName(name)
-	e, err := newEnsure(c, owner, false, stub, o)
+	e, err := newEnsure(c, owner, false, stub, append(slices.Clip(opts), asOnce))
 	if err != nil {
 		return nil, Unchanged, err
 	}
-	fail := func(err error) (P, Change, error) {
-		return nil, Unchanged, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), err)
-	}
-	live := P(new(T))
-	switch err := e.get(ctx, live, client.GetOptions{}); {
-	case err == nil:
-		if _, _, err := e.change(ctx, live); err != nil {
-			return fail(err)
+	e.generate = func() error {
+		desired, err := generate()
+		switch {
+		case err != nil:
+			return err
+		case desired == nil:
+			return &InvalidError{Field: "generate", Problem: "returns nil"}
+		case desired.GetName() != "" && desired.GetName() != name:
+			return &InvalidError{Field: "generate", Problem: fmt.Sprintf("returns an object of the name %q, not %q", desired.GetName(), name)}
 		}
-		return live, Unchanged, nil
-	case client.IgnoreNotFound(err) != nil:
-		return fail(err)
+		return e.build(desired, name)
 	}
-	desired, err := generate()
-	switch {
-	case err != nil:
-		return fail(err)
-	case desired == nil:
-		return nil, Unchanged, &InvalidError{Field: "generate", Problem: "returns nil"}
-	case desired.GetName() != "" && desired.GetName() != name:
-		return nil, Unchanged, &InvalidError{Field: "generate", Problem: fmt.Sprintf("returns an object of the name %q, not %q", desired.GetName(), name)}
-	}
-	desired = desired.DeepCopyObject().(P)
-	desired.SetName(name)
-	return Ensure[T](ctx, c, owner, desired, opts...)
+	return runTyped[T, P](ctx, e)
 }
 
 // asOnce makes the options those of a child that is never changed.

@@ -1,6 +1,7 @@
 package child_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -62,6 +63,33 @@ func TestOnce(t *testing.T) {
 	for _, m := range made {
 		if m != made[0] || m == "" {
 			t.Errorf("several passwords: %q", made)
+		}
+	}
+}
+
+// behind is a client whose cache has nothing yet. It counts reads.
+type behind struct {
+	client.Client
+	reads int
+}
+
+func (b *behind) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
+	if b.reads++; !o.Live {
+		return client.NewNotFound(client.Call{Verb: "get", Key: key})
+	}
+	return b.Client.Get(ctx, key, into, o)
+}
+
+// A cache that is behind causes no value that nobody uses, and the cache and the server are read once each.
+func TestOnceWithACacheThatIsBehind(t *testing.T) {
+	c := newCluster(t)
+	b := &behind{Client: c}
+	calls := 0
+	for i, want := range []child.Change{child.Created, child.Unchanged, child.Unchanged} {
+		b.reads = 0
+		_, did, err := child.Once(t.Context(), b, c.owner, "login", func() (*corev1.Secret, error) { calls++; return password() })
+		if c.check(err); did != want || calls != 1 || b.reads != 2 {
+			t.Errorf("call %d: %v, generated %d times, %d reads", i, did, calls, b.reads)
 		}
 	}
 }

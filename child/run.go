@@ -34,6 +34,12 @@ func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Ch
 		if client.IgnoreNotFound(err) != nil && !unreadable {
 			return nil, Unchanged, err
 		}
+		if e.generate != nil {
+			if err := e.generate(); err != nil {
+				return nil, Unchanged, err
+			}
+			e.generate = nil
+		}
 		got, err := e.apply(ctx, true)
 		if _, raced := errors.AsType[*client.AlreadyExistsError](err); !raced || unreadable {
 			return got, Created, err

@@ -28,6 +28,8 @@ func TestParseFlags(t *testing.T) {
 		"--data-dir d now":              `"now"`,
 		"--data-dir d --no-such-flag=1": "no-such-flag",
 		"--data-dir d --port twelve":    `"twelve"`,
+		// The kubeconfig is in the data directory. No other file is written, and so none is replaced.
+		"--data-dir d --kubeconfig-out k": "kubeconfig-out",
 	} {
 		if _, err := parseFlags(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want one with %s", args, err, want)
@@ -36,8 +38,8 @@ func TestParseFlags(t *testing.T) {
 	if _, err := parseFlags([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("-h: %v", err)
 	}
-	got, err := parseFlags(strings.Fields("--data-dir d --port 0 --nodes 0 --kubeconfig-out k --follow-stdin --temporary"), io.Discard)
-	want := options{dataDir: "d", kubeconfigOut: "k", followStdin: true, temporary: true}
+	got, err := parseFlags(strings.Fields("--data-dir d --port 0 --nodes 0 --follow-stdin --temporary"), io.Discard)
+	want := options{dataDir: "d", followStdin: true, temporary: true}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
@@ -56,12 +58,11 @@ func TestDataDirIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := filepath.Join(dir, "copy")
-		if err := writeKubeconfig(f, "https://"+ln.Addr().String(), out); err != nil {
+		if err := writeKubeconfig(f, "https://"+ln.Addr().String()); err != nil {
 			t.Fatal(err)
 		}
 		ln.Close()
-		text, err := os.ReadFile(out)
+		text, err := os.ReadFile(f.kubeconfig)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +112,7 @@ func TestCertificates(t *testing.T) {
 	if !slices.Equal(admin.Subject.Organization, []string{"system:masters"}) {
 		t.Errorf("the administrator's groups: %v", admin.Subject.Organization)
 	}
-	if err := writeKubeconfig(f, "https://127.0.0.1:1", ""); err != nil {
+	if err := writeKubeconfig(f, "https://127.0.0.1:1"); err != nil {
 		t.Fatal(err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)

@@ -8,8 +8,8 @@ import (
 )
 
 // writeKubeconfig writes the administrator's kubeconfig, complete in itself,
-// into the data directory and, if out is not empty, to out.
-func writeKubeconfig(f *files, url, out string) error {
+// into the data directory.
+func writeKubeconfig(f *files, url string) error {
 	const name = "flyball"
 	cfg := clientcmdapi.NewConfig()
 	cluster, user := clientcmdapi.NewCluster(), clientcmdapi.NewAuthInfo()
@@ -36,13 +36,5 @@ func writeKubeconfig(f *files, url, out string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{f.kubeconfig, out} {
-		if name == "" {
-			continue
-		}
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.WriteFile(f.kubeconfig, data, 0o600)
 }

@@ -42,14 +42,13 @@ import (
 
 // options are the command line flags.
 type options struct {
-	dataDir       string
-	port          int
-	nodes         int
-	kubeconfigOut string
-	followStdin   bool
-	temporary     bool
-	bare          bool
-	featureGates  string
+	dataDir      string
+	port         int
+	nodes        int
+	followStdin  bool
+	temporary    bool
+	bare         bool
+	featureGates string
 }
 
 func main() {
@@ -79,12 +78,11 @@ func parseFlags(args []string, w io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("controlplane", flag.ContinueOnError)
 	fs.SetOutput(w)
-	fs.StringVar(&o.dataDir, "data-dir", "", "`directory` for etcd's data, certificates and the port; made if missing; required")
+	fs.StringVar(&o.dataDir, "data-dir", "", "`directory` for etcd's data, certificates, the port and the administrator's kubeconfig; made if missing; required")
 	fs.IntVar(&o.port, "port", 0, "loopback `port` of the API server; 0 takes the one this data directory had before, else any free one")
 	fs.IntVar(&o.nodes, "nodes", 1, "`number` of nodes")
 	fs.BoolVar(&o.bare, "bare", false, "run etcd and the API server alone, without admission of service accounts, as envtest does")
 	fs.StringVar(&o.featureGates, "feature-gates", "", "feature `gates` of the API server, as in NAME=true,NAME=false")
-	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "", "also write the administrator's kubeconfig to this `file`")
 	fs.BoolVar(&o.followStdin, "follow-stdin", false, "read commands from standard input and stop when it ends")
 	fs.BoolVar(&o.temporary, "temporary", false, "remove the data directory when standard input has ended; needs --follow-stdin")
 	if err := fs.Parse(args); err != nil {

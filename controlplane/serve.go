@@ -27,11 +27,6 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.kubeconfigOut != "" {
-		if o.kubeconfigOut, err = filepath.Abs(o.kubeconfigOut); err != nil {
-			return err
-		}
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -72,7 +67,7 @@ func serve(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 		return err
 	}
 	url := "https://" + ln.Addr().String()
-	if err := writeKubeconfig(files, url, o.kubeconfigOut); err != nil {
+	if err := writeKubeconfig(files, url); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", files.kubeconfig)

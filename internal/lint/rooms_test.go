@@ -64,9 +64,10 @@ var rooms = []room{
 	// It rose by 330 for waits that end when nothing moves any more, and say why.
 	// It rose by 30 for goroutines that may take their time to end.
 	// It rose by 50 for a control plane whose source is a published module.
-	{"test kits", 7370, 4600, []string{
+	// It rose by 30 for what a manager has to do, which the demonstration and test/operatortest read in one way.
+	{"test kits", 7400, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
-		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/replicas", "internal/sizes",
+		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload", "internal/replicas", "internal/sizes",
 	}},
 	// What the command-line tool shares with the benchmarks. No operator has it in it.
 	{"tools", 200, 200, []string{"internal/recording"}},

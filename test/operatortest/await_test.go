@@ -78,7 +78,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: role}
 		_, err := client.Patch(ctx, op.Manager.Client(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}, client.MergePatch(`{"data":{"done":"yes"}}`))
 		return err
 	}
-	var tries [2]atomic.Int64
+	var tries [3]atomic.Int64
 	op = Start(t, Program{
 		Config: dir, Bound: time.Minute,
 		Add: func(m *flyball.Manager) error {
@@ -94,6 +94,11 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: role}
 				case "later":
 					if tries[0].Add(1) == 1 {
 						return reconcile.Result{RequeueAfter: 4 * time.Second}, nil
+					}
+					return reconcile.Result{}, set(ctx, req)
+				case "periodic":
+					if tries[2].Add(1) < 5 {
+						return reconcile.Result{RequeueAfter: time.Second}, nil
 					}
 					return reconcile.Result{}, set(ctx, req)
 				case "retried":
@@ -117,6 +122,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: role}
 		"forbidden": {"nothing moves any more", "secrets", "forbidden"},
 		"terminal":  {"nothing moves any more", "never"},
 		"later":     nil,
+		"periodic":  nil,
 		"retried":   nil,
 		"slow":      nil,
 	} {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/managerload"
 )
 
 // movement is what happens in a cluster and its operator.
@@ -40,25 +42,15 @@ func (op *Operator) movement(ctx context.Context) movement {
 		if err := m.Ready().Err(ctx); err != nil {
 			return movement{why: fmt.Sprintf("the operator is not ready: %v", err)}
 		}
-		families, err := m.Gatherer().Gather()
+		load, err := managerload.Of(m.Gatherer())
 		if err != nil {
 			return movement{why: err.Error()}
 		}
-		for _, f := range families {
-			for _, figure := range f.GetMetric() {
-				value := figure.GetGauge().GetValue()
-				switch f.GetName() {
-				case "workqueue_adds_total":
-					now.adds += figure.GetCounter().GetValue()
-				case "workqueue_depth", "workqueue_longest_running_processor_seconds", "flyball_watch_backlog", "flyball_handler_backlog", "flyball_source_backlog":
-					if value > 0 {
-						now.why = "the operator has something to do"
-					}
-				case "flyball_workqueue_delayed":
-					delayed += int(value)
-				}
-			}
+		if load.Busy {
+			now.why = "the operator has something to do"
 		}
+		now.adds += load.Adds
+		delayed += load.Delayed
 	}
 	switch futile := op.said.futile(time.Now()); {
 	case !leads:

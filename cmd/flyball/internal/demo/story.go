@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
+	"github.com/flyball-io/flyball/internal/managerload"
 )
 
 const (
@@ -156,9 +156,9 @@ func (t *teller) rest(ctx context.Context) {
 		t.do(t.c.steady.settle(ctx))
 		versions, err := t.versions(ctx)
 		t.do(err)
-		nothing, err := idle(t.figures)
+		load, err := managerload.Of(t.figures)
 		t.do(err)
-		if still++; !nothing || !t.board.has(versions) {
+		if still++; load.Busy || !t.board.has(versions) {
 			still = 0
 		}
 		select {
@@ -185,28 +185,6 @@ func (t *teller) versions(ctx context.Context) (map[types.UID]string, error) {
 		out[pod.UID] = pod.ResourceVersion
 	}
 	return out, nil
-}
-
-// busy are the metrics that are above zero while a manager has something to do.
-var busy = []string{
-	"workqueue_depth", "workqueue_longest_running_processor_seconds", "flyball_watch_backlog", "flyball_handler_backlog", "flyball_source_backlog",
-	"flyball_events_waiting",
-}
-
-// idle reports whether a manager has nothing to do.
-func idle(figures prometheus.Gatherer) (bool, error) {
-	families, err := figures.Gather()
-	for _, f := range families {
-		if !slices.Contains(busy, f.GetName()) {
-			continue
-		}
-		for _, figure := range f.GetMetric() {
-			if figure.GetGauge().GetValue() > 0 {
-				return false, nil
-			}
-		}
-	}
-	return true, err
 }
 
 // reacted waits until podscaler has made of a write what it has to, on a server in memory: all stories there make the same
