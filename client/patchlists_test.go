@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,7 +216,7 @@ func merged(target, patch any) any {
 }
 
 // Whatever a program changes in an object with fields that its Go type lacks, a patch of the difference leaves the
-// same object as an update does, with the same fields; or it is refused, and then the update is, too.
+// same object as an update does, with the same fields; or both are refused.
 func TestDiffKeepsUnknownFieldsAsAnUpdateDoes(t *testing.T) {
 	lost, kept := 0, 0
 	for seed := range uint64(1000) {
@@ -255,16 +254,12 @@ func TestDiffKeepsUnknownFieldsAsAnUpdateDoes(t *testing.T) {
 		switch {
 		case refused != nil && !is[*UnknownFieldsError](refused) || err != nil && !is[*UnknownFieldsError](err):
 			t.Fatalf("seed %d: %v, %v", seed, refused, err)
-		case err != nil && refused == nil:
-			t.Fatalf("seed %d: the update is accepted, the patch is not: %v", seed, err)
+		case (err != nil) != (refused != nil):
+			t.Fatalf("seed %d: of the update %v, of the patch %v", seed, refused, err)
 		case err != nil:
 			lost++
 			if got != doc {
 				t.Fatalf("seed %d: refused, and sent", seed)
-			}
-		case refused != nil: // what has no place is not in a list that the patch has
-			if strings.Count(got, `"extra"`) != n {
-				t.Logf("seed %d: fields are away: %v", seed, refused)
 			}
 		default:
 			kept++

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // compiler makes the plan of a type from those of its parts. It fails for types that the fast path
@@ -104,46 +106,25 @@ func (c *compiler) mapPlan(p *plan) {
 func (c *compiler) structPlan(p *plan) {
 	p.kind = asStruct
 	c.open[p.t] = p
-	var list []string
-	c.fields(p, p.t, 0, &list)
-	p.names = make(map[string]int, len(list))
-	for i, name := range list {
-		p.names[name] = i
-		p.sorted = append(p.sorted, int16(i))
-	}
-	// The rules of precedence among fields of one name are left to the stock decoder.
-	c.failed = c.failed || len(p.names) < len(list)
-	slices.SortFunc(p.sorted, func(a, b int16) int { return strings.Compare(list[a], list[b]) })
-	p.rank = make([]int16, len(list))
-	for i, n := range p.sorted {
-		p.rank[n] = int16(i)
-	}
-}
-
-func (c *compiler) fields(p *plan, t reflect.Type, offset uintptr, list *[]string) {
-	for f := range t.Fields() {
-		tag, has := f.Tag.Lookup("json")
-		name, options, _ := strings.Cut(tag, ",")
-		switch {
-		case tag == "-":
-			continue
-		case f.Anonymous && name == "":
-			if f.Type.Kind() != reflect.Struct || reflect.PointerTo(f.Type).Implements(unmarshaler) {
-				c.failed = true
-				return
-			}
-			c.fields(p, f.Type, offset+f.Offset, list)
-			continue
-		case !f.IsExported():
-			continue
-		case has && strings.Contains(options, "string") || !plainName(name):
+	members := gofield.Of(p.t)
+	p.names = make(map[string]int, len(members))
+	for i, f := range members {
+		if f.Pointer || f.Tag.Quoted || !plainName(f.Tag.Name) {
 			c.failed = true
 			return
-		case name == "":
-			name = f.Name
 		}
-		*list = append(*list, name)
-		p.fields = append(p.fields, field{`"` + name + `":`, offset + f.Offset, c.plan(f.Type)})
+		offset := f.Go.Offset
+		for _, via := range f.Via {
+			offset += via.Offset
+		}
+		p.names[f.Name] = i
+		p.sorted = append(p.sorted, int16(i))
+		p.fields = append(p.fields, field{`"` + f.Name + `":`, offset, c.plan(f.Go.Type)})
+	}
+	slices.SortFunc(p.sorted, func(a, b int16) int { return strings.Compare(members[a].Name, members[b].Name) })
+	p.rank = make([]int16, len(members))
+	for i, n := range p.sorted {
+		p.rank[n] = int16(i)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // outline is the structure of a type in one encoding: the fields of a message, and where it has
@@ -85,34 +87,9 @@ func outlineJSON(open map[reflect.Type]*outline, t reflect.Type) *outline {
 }
 
 func (o *outline) jsonFields(open map[reflect.Type]*outline, t reflect.Type) {
-	var inline []reflect.Type // after the fields of t itself, which take precedence
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Tag.Get("json") == "-" {
-			continue
-		}
-		if e := f.Type; f.Anonymous && name == "" {
-			if e.Kind() == reflect.Pointer {
-				e = e.Elem()
-			}
-			if e.Kind() == reflect.Struct {
-				inline = append(inline, e)
-				continue
-			}
-		}
-		if !f.IsExported() {
-			continue
-		}
-		if name == "" {
-			name = f.Name
-		}
-		if _, had := o.names[name]; !had {
-			o.names[name] = len(o.fields)
-			o.fields = append(o.fields, outlineField{name, withKey(outlineJSON(open, f.Type), f), isUnion(t)})
-		}
-	}
-	for _, e := range inline {
-		o.jsonFields(open, e)
+	for _, f := range gofield.Of(t) {
+		o.names[f.Name] = len(o.fields)
+		o.fields = append(o.fields, outlineField{f.Name, withKey(outlineJSON(open, f.Go.Type), f.Go), isUnion(f.Owner)})
 	}
 }
 
@@ -123,8 +100,8 @@ func isUnion(t reflect.Type) bool {
 		return false
 	}
 	for f := range t.Fields() {
-		optional := strings.Contains(f.Tag.Get("json"), ",omitempty") || strings.Contains(f.Tag.Get("json"), ",omitzero")
-		if !optional || f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
+		tag := gofield.TagOf(f.Tag)
+		if !tag.OmitEmpty && !tag.OmitZero || f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
 			return false
 		}
 	}
@@ -223,8 +200,7 @@ func fieldProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 
 // protoName returns the readable name of a field.
 func protoName(f reflect.StructField, n int) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name != "" {
+	if name := gofield.TagOf(f.Tag).Name; name != "" {
 		return name
 	}
 	for part := range strings.SplitSeq(f.Tag.Get("protobuf"), ",") {

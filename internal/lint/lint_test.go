@@ -26,6 +26,7 @@ const module = "github.com/flyball-io/flyball"
 var floors = []map[string]string{
 	{ // the ground, below floor 0
 		"internal/jsonscan": "the text of JSON: every parser stands on it",
+		"internal/gofield":  "the fields of Go structs in JSON: all that reads tags stands on it",
 	},
 	{ // 0: knows nothing of the product
 		"object":           "what everything talks about",

@@ -72,7 +72,8 @@ var rooms = []room{
 	// What the command-line tool shares with the benchmarks. No operator has it in it.
 	{"tools", 200, 200, []string{"internal/recording"}},
 	// It rose by 20 for the paths of fields that a type does not have.
-	{"internal", 14690, 11500, []string{"internal/...", "run", "scheme"}},
+	// It rose by 80 for one description of the fields of Go structs.
+	{"internal", 14770, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -94,7 +95,8 @@ var rooms = []room{
 // It rose by 140 with pipeline and shelf, for the log.
 // It rose by 90 with pipeline and shelf, for managed fields that move between versions.
 // It rose by 80 with pipeline, for caches that keep to their namespaces.
-const maxCore = 55670
+// It rose by 60 with internal, for one description of the fields of Go structs.
+const maxCore = 55730
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

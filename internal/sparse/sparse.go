@@ -5,8 +5,8 @@ package sparse
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
-	"strings"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // Nulls removes from m, the JSON form of v, the members that are null because a pointer, a slice, a
@@ -66,28 +66,13 @@ func (d dropper) mapped(v reflect.Value, written any) {
 }
 
 func (d dropper) fields(v reflect.Value, m map[string]any) {
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		tag := field.Tag.Get("json")
-		name, options, _ := strings.Cut(tag, ",")
-		embedded := field.Anonymous && name == ""
-		if tag == "-" || !field.IsExported() && !embedded {
-			continue
-		}
-		f := v.Field(i)
-		if embedded && !writesItself(f.Type()) {
-			d.value(f, m)
-			continue
-		}
-		if name == "" {
-			name = field.Name
-		}
-		written, ok := m[name]
-		optional := slices.Contains(strings.Split(options, ","), "omitempty")
+	for _, field := range gofield.Of(v.Type()) {
+		f, err := v.FieldByIndexErr(field.Go.Index)
+		written, ok := m[field.Name]
 		switch {
-		case !ok:
-		case f.IsZero() && (written == nil || d.structs && optional && f.Kind() == reflect.Struct):
-			delete(m, name)
+		case err != nil || !ok: // behind an embedded pointer that is nil, or omitted
+		case f.IsZero() && (written == nil || d.structs && field.Tag.OmitEmpty && f.Kind() == reflect.Struct):
+			delete(m, field.Name)
 		default:
 			d.value(f, written)
 		}

@@ -3,56 +3,36 @@ package wire
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // field is a struct field with its names on the wire.
 type field struct {
 	typ     reflect.Type
 	nums    []int // nil if it has no protobuf form
-	pointer bool  // an inlined struct on the way is a pointer
+	pointer bool  // an embedded struct on the way is a pointer
 }
 
-// findField finds a field by its JSON name, also in inlined structs.
+// findField finds a field by its JSON name, also in embedded structs.
 func findField(t reflect.Type, name string) (field, bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		num := protobufField(f)
-		if f.Anonymous && tag == "" {
-			inner, pointer := deref(f.Type)
-			if inner.Kind() != reflect.Struct {
-				continue
-			}
-			found, ok := findField(inner, name)
-			if !ok {
-				continue
-			}
-			found.pointer = found.pointer || pointer
-			if num == 0 {
-				found.nums = nil
-			} else if found.nums != nil {
-				found.nums = append([]int{num}, found.nums...)
-			}
-			return found, true
-		}
-		if !f.IsExported() || tag == "-" {
-			continue
-		}
-		if tag == "" {
-			tag = f.Name
-		}
-		if tag != name {
-			continue
-		}
-		found := field{typ: f.Type}
-		if num != 0 {
-			found.nums = []int{num}
-		}
-		return found, true
+	f, ok := gofield.Find(t, name)
+	if !ok {
+		return field{}, false
 	}
-	return field{}, false
+	found := field{typ: f.Go.Type, pointer: f.Pointer}
+	for _, on := range append(slices.Clone(f.Via), f.Go) {
+		num := protobufField(on)
+		if num == 0 {
+			found.nums = nil
+			break
+		}
+		found.nums = append(found.nums, num)
+	}
+	return found, true
 }
 
 // protobufField returns the number in a tag such as `protobuf:"bytes,10,opt,name=nodeName"`, or 0.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"unicode"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // viewCompiler compiles one view.
@@ -79,22 +80,22 @@ func (c *viewCompiler) structure(t reflect.Type, offset uintptr, at place, name 
 }
 
 func (c *viewCompiler) field(f reflect.StructField, offset uintptr, at place, name string) error {
-	tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	tag := gofield.TagOf(f.Tag)
 	path, byPath := f.Tag.Lookup("field")
 	switch {
-	case tag == "-" && options == "" && !byPath:
+	case tag.Omitted && !byPath:
 		return nil
-	case f.Anonymous && tag == "" && !byPath && f.Type.Kind() == reflect.Struct && !hasOwnForm(f.Type):
+	case f.Anonymous && tag.Name == "" && !byPath && f.Type.Kind() == reflect.Struct && !hasOwnForm(f.Type):
 		return c.structure(f.Type, offset, at, name)
-	case f.Anonymous && tag == "" && !byPath && f.Type.Kind() == reflect.Pointer:
+	case f.Anonymous && tag.Name == "" && !byPath && f.Type.Kind() == reflect.Pointer:
 		return c.wrong(name, at.path, "an embedded pointer is not supported")
 	case !f.IsExported():
 		return nil
-	case slices.Contains(strings.Split(options, ","), "string"):
+	case tag.Quoted:
 		return c.wrong(name, at.path, "the option string of a json tag is not supported")
 	}
-	segments := []segment{{name: tag}}
-	if tag == "" {
+	segments := []segment{{name: tag.Name}}
+	if tag.Name == "" {
 		segments[0].name = jsonName(f.Name)
 	}
 	if byPath {

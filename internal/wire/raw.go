@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/gofield"
 	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
@@ -123,7 +124,11 @@ func (k *Kind) mayOmitItems(kind string) bool {
 		return false
 	}
 	items, ok := list.FieldByName("Items")
-	return ok && strings.Contains(items.Tag.Get("json"), ",omit")
+	if !ok {
+		return false
+	}
+	tag := gofield.TagOf(items.Tag)
+	return tag.OmitEmpty || tag.OmitZero
 }
 
 // listGVK returns the usual kind of a list of k.

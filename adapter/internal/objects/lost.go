@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // FieldError says that a transform sets a field that has no JSON. A packed object is its JSON, so the value would be
@@ -67,7 +69,7 @@ func reachesLoss(t reflect.Type, seen map[reflect.Type]bool) bool {
 // the exported fields are written.
 func withoutJSON(f reflect.StructField) bool {
 	embedded := f.Anonymous && (f.Type.Kind() == reflect.Struct || f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct)
-	return f.Tag.Get("json") == "-" || !f.IsExported() && !embedded
+	return gofield.TagOf(f.Tag).Omitted || !f.IsExported() && !embedded
 }
 
 var (

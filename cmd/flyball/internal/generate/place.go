@@ -15,6 +15,8 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // accept has a definition checked by the API server, if there is one. Each cause of a rejection is a problem at the
@@ -228,16 +230,16 @@ func (w *walk) find(t types.Type, name string, depth int) (*markers.FieldInfo, t
 	}
 	for i := range info.Fields {
 		f := &info.Fields[i]
-		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		tag := gofield.TagOf(f.Tag)
 		goName := f.Name
 		if goName == "" {
 			goName = lastName(types.ExprString(f.RawField.Type))
 		}
 		of := byNode[goName]
 		switch {
-		case tag == name:
+		case tag.Name == name:
 			return f, of
-		case tag == "" && (f.Name == "" || strings.Contains(options, "inline")):
+		case tag.Name == "" && (f.Name == "" || tag.Inline):
 			if found, at := w.find(of, name, depth+1); found != nil {
 				return found, at
 			}
