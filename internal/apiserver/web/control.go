@@ -77,7 +77,8 @@ func (s *Server) control(c *controllers, last context.Context) {
 			return
 		default:
 		}
-		view, moved, epoch := s.now() // the epoch may have ended since
+		// The epoch may have ended when this returns; the next round has the new one.
+		view, moved, epoch := s.now()
 		if epoch != last { // the state was restored, or the server restarted
 			c.set.Reset()
 		}
