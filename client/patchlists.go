@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -107,7 +106,7 @@ func (c *Live) withLists(ctx context.Context, p *plan, r *request) ([]byte, erro
 	o := reflect.New(l.typ).Interface().(object.Object)
 	o.SetUID(l.uid)
 	o.SetResourceVersion(l.version)
-	read, ok, err := c.listsRead(ctx, p, o)
+	read, ok, err := c.asRead(ctx, p, o, wire.JSON, true)
 	return r.keeping(ctx, ok, err, func() ([]byte, error) { return l.restored(o, read, r.body) })
 }
 
@@ -132,40 +131,4 @@ func (l *listChange) restored(o object.Object, read wire.Raw, body []byte) ([]by
 	}
 	put(patch, pick(doc, l.replacements))
 	return json.Marshal(patch)
-}
-
-// listsRead is a version of the object in JSON: that of before from memory or from the holder, else the one that the
-// server has. ok is false if it has none.
-func (c *Live) listsRead(ctx context.Context, p *plan, o object.Object) (read wire.Raw, ok bool, err error) {
-	key := p.target.call.Key
-	uid, version := o.GetUID(), o.GetResourceVersion()
-	if uid != "" && version != "" {
-		if read, ok = c.recent.find(o, uid, version); ok && serves(read, o, wire.JSON) {
-			return read, true, nil
-		}
-		if c.held != nil && p.op.Body == nil {
-			if read, ok = c.held(p.kind.GVK, key, uid, version); ok && serves(read, o, wire.JSON) {
-				return read, true, nil
-			}
-		}
-	}
-	sub := ""
-	if p.op.Body != nil { // the subresource has fields of its own
-		sub = p.op.Subresource
-	}
-	t, err := c.resolve(ctx, verbGet, p.target.gvk, key, sub, false)
-	if err != nil {
-		return wire.Raw{}, false, err
-	}
-	kind := c.wireKind(p.kind.GVK, o)
-	resp, err := c.get(ctx, t, kind, wire.JSON, request{})
-	if err == nil {
-		read, err = t.read(kind, resp)
-	}
-	_, gone := errors.AsType[*NotFoundError](err)
-	_, never := errors.AsType[*NotServedError](err)
-	if gone || never { // the patch gets the same answer
-		return wire.Raw{}, false, nil
-	}
-	return read, err == nil, err
 }

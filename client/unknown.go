@@ -90,7 +90,7 @@ func (c *Live) restored(ctx context.Context, p *plan, r *request) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	read, ok, err := c.asRead(ctx, p, enc)
+	read, ok, err := c.asRead(ctx, p, p.answer, enc, false)
 	return r.keeping(ctx, ok, err, func() ([]byte, error) { return wire.Restore(r.body, p.answer, read) })
 }
 
@@ -112,41 +112,56 @@ func (r *request) keeping(ctx context.Context, found bool, err error, restore fu
 	return body, nil
 }
 
-// asRead is the version of the object that the update is based on, as the server sent it. It comes from
-// memory, from the holder, or from the server if that still has this version; else ok is false.
-func (c *Live) asRead(ctx context.Context, p *plan, enc wire.Encoding) (read wire.Raw, ok bool, err error) {
-	o, key := p.answer, p.target.call.Key
-	uid, version := o.GetUID(), o.GetResourceVersion()
-	if read, ok = c.recent.find(o, uid, version); ok && serves(read, o, enc) {
-		return read, true, nil
-	}
-	if c.held != nil && p.op.Body == nil {
-		if read, ok = c.held(p.kind.GVK, key, uid, version); ok && serves(read, o, enc) {
+// asRead is the version of an object that a write is based on, as the server sent it: from memory, from the holder, or
+// from the server. ok is false if the server has no object, or, without newer, another version.
+func (c *Live) asRead(ctx context.Context, p *plan, o object.Object, enc wire.Encoding, newer bool) (read wire.Raw, ok bool, err error) {
+	key, uid, version := p.target.call.Key, o.GetUID(), o.GetResourceVersion()
+	if uid != "" && version != "" {
+		if read, ok = c.recent.find(o, uid, version); ok && serves(read, o, enc) {
 			return read, true, nil
 		}
+		if c.held != nil && p.op.Body == nil {
+			if read, ok = c.held(p.kind.GVK, key, uid, version); ok && serves(read, o, enc) {
+				return read, true, nil
+			}
+		}
 	}
-	get := GetOptions{Kind: p.kind.GVK}
-	if p.op.Body != nil { // the subresource has fields of its own
-		get.Parent, get.Subresource = p.target.gvk, p.op.Subresource
-	}
-	if read, err = c.fetch(ctx, key, o, get); err != nil {
+	if read, err = c.readAgain(ctx, p, o, enc); err != nil {
 		_, gone := errors.AsType[*NotFoundError](err)
 		_, never := errors.AsType[*NotServedError](err)
-		if gone || never { // the update gets the same answer
+		if gone || never { // the write gets the same answer
 			err = nil
 		}
 		return wire.Raw{}, false, err
 	}
-	h, err := read.Header()
-	switch {
-	case err != nil:
-		return wire.Raw{}, false, err
-	case h.UID != uid || h.ResourceVersion != version:
-		return wire.Raw{}, false, nil
-	case !serves(read, o, enc):
+	if !newer {
+		h, err := read.Header()
+		if err != nil || h.UID != uid || h.ResourceVersion != version {
+			return wire.Raw{}, false, err
+		}
+	}
+	if !serves(read, o, enc) {
 		return wire.Raw{}, false, errOtherForm
 	}
 	return read, true, nil
+}
+
+// readAgain reads from the server what a write is about.
+func (c *Live) readAgain(ctx context.Context, p *plan, o object.Object, enc wire.Encoding) (wire.Raw, error) {
+	subresource := ""
+	if p.op.Body != nil { // it has fields of its own
+		subresource = p.op.Subresource
+	}
+	t, err := c.resolve(ctx, verbGet, p.target.gvk, p.target.call.Key, subresource, false)
+	if err != nil {
+		return wire.Raw{}, err
+	}
+	kind := c.wireKind(p.kind.GVK, o)
+	resp, err := c.get(ctx, t, kind, enc, request{})
+	if err != nil {
+		return wire.Raw{}, err
+	}
+	return t.read(kind, resp)
 }
 
 // serves reports whether unknown fields of read can be put into a body of the encoding: read has the
