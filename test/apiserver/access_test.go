@@ -22,6 +22,7 @@ func TestAccessConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
+	t.Parallel() // it mostly waits for the real server
 	real := planetest.Private(t, plane.Options{Bare: true, Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{RBAC: true})
 	newPair(t, real, memory).compareEach(t, slices.Concat(userCases, roleCases, reviewCases, tokenCases, authorizerCases))

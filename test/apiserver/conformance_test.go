@@ -34,6 +34,7 @@ func TestConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
+	t.Parallel() // it mostly waits for the real server
 	alone := slices.Concat(documentCases, aloneCases, addressCases, compactionCases, peerCases, webhookCases, warningCases, redirectCases, conversionCases, policyCases, equivalentCases, shadowCases, defaultCases, largeReviewCases)
 	together := slices.Concat(flows, serverCases, formCases, boundPodCases, freedNameCases, customCases, kindCases(), readCases(), edgeCases(), oddCases(), structureCases(), noShardCases, givenTimeCases, largeCases)
 	for _, group := range []struct {

@@ -134,7 +134,7 @@ func TestControllersAfterManyRestores(t *testing.T) {
 	without := s.Snapshot()
 	halted.End()
 	random := rand.New(rand.NewPCG(1, 2))
-	for n := range 600 {
+	for n := range 300 {
 		for range 1 + random.IntN(100) {
 			switch random.IntN(3) {
 			case 0:

@@ -27,6 +27,7 @@ func TestControllersAsTheRealOnes(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
+	t.Parallel() // it mostly waits for the real server
 	real := planetest.Private(t, plane.Options{Progress: os.Stderr})
 	memory := apiserver.Start(t, apiserver.Options{Controllers: []string{"*"}})
 	run := func(t *testing.T, config *rest.Config, url string, c controlledCase, ns string) *session {

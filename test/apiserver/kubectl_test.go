@@ -141,6 +141,7 @@ func TestKubectlSaysTheSame(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
+	t.Parallel() // it mostly waits for the real server
 	differ := kubectlDiffers(t)
 	if len(differ) > 0 { // see repeats
 		t.Logf("once more, since they differ:\n%s", strings.Join(differ, "\n"))

@@ -22,6 +22,7 @@ func TestShardConformance(t *testing.T) {
 	if v := os.Getenv(plane.KubernetesEnv); v != "" {
 		t.Skipf("the rules are those of the module's Kubernetes, the real server is %s", v)
 	}
+	t.Parallel() // it mostly waits for the real server
 	gates := map[string]bool{"ShardedListAndWatch": true}
 	real := planetest.Private(t, plane.Options{Bare: true, FeatureGates: gates, Progress: os.Stderr})
 	p := newPair(t, real, apiserver.Start(t, apiserver.Options{FeatureGates: gates}))
