@@ -32,18 +32,22 @@ func CheckKept(t testing.TB, what string, n int, read func(keep func(string))) {
 		t.Errorf("%s: %d strings of %d objects", what, len(kept), n)
 		return
 	}
-	clear(kept)
-	kept = kept[:0]
-	before := heap()
-	read(keep)
-	held, length := heap()-before, 0
-	for _, s := range kept {
-		length += len(s)
+	each := 0
+	for range 5 { // what other goroutines allocate meanwhile is in one of them, and not in all
+		clear(kept)
+		kept = kept[:0]
+		before := heap()
+		read(keep)
+		held, length := heap()-before, 0
+		for _, s := range kept {
+			length += len(s)
+		}
+		runtime.KeepAlive(kept)
+		if each = (held - length) / n; each <= maxKept {
+			return
+		}
 	}
-	if each := (held - length) / n; each > maxKept {
-		t.Errorf("%s: a kept string costs %d bytes, want at most %d", what, each, maxKept)
-	}
-	runtime.KeepAlive(kept)
+	t.Errorf("%s: a kept string costs %d bytes, want at most %d", what, each, maxKept)
 }
 
 func heap() int {

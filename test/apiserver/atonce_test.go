@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -177,4 +179,33 @@ func throughFor(t *testing.T, s *apiserver.Server, ctx context.Context, method, 
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	return string(text), err
+}
+
+// A body that cannot be read gets no answer, least of all one that says that all is well.
+func TestBodiesThatAreCutGetNoAnswer(t *testing.T) {
+	s := apiserver.Start(t, apiserver.Options{})
+	for what, body := range map[string]string{
+		"no chunk":     "Transfer-Encoding: chunked\r\n\r\nno chunk\r\n",
+		"half a chunk": "Transfer-Encoding: chunked\r\n\r\n20\r\n{\r\n0\r\n\r\n",
+		"too short":    "Content-Length: 100\r\n\r\n{}",
+	} {
+		t.Run(what, func(t *testing.T) {
+			host := strings.TrimPrefix(s.URL(), "http://")
+			c, err := net.Dial("tcp", host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s", mapsPath, host, body); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			got, _ := io.ReadAll(c) // a reset is no answer either
+			if len(got) > 0 {
+				t.Errorf("answered %q", got)
+			}
+		})
+	}
 }

@@ -131,6 +131,9 @@ func TestControllersAfterManyRestores(t *testing.T) {
 	if err := client.Delete(ctx, c, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}); err != nil {
 		t.Fatal(err)
 	}
+	if err := halted.Wait(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
 	without := s.Snapshot()
 	halted.End()
 	random := rand.New(rand.NewPCG(1, 2))

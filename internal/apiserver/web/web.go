@@ -217,7 +217,7 @@ func bodyOf(r *http.Request) ([]byte, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := bodyOf(r)
 	if err != nil {
-		return // the client has gone
+		abort() // the client has gone, or the server is being closed: to return would be an answer, 200
 	}
 	header := w.Header()
 	req, refused := s.identify(r, body, header)
