@@ -29,13 +29,11 @@ func CheckKept(t testing.TB, what string, n int, read func(keep func(string))) {
 	keep := func(s string) { kept = append(kept, s) }
 	read(keep) // caches and pools are full then
 	if len(kept) != n {
-		t.Errorf("%s: %d strings of %d objects", what, len(kept), n)
-		return
+		t.Fatalf("%s: %d strings of %d objects", what, len(kept), n)
 	}
 	each := 0
 	for range 5 { // what other goroutines allocate meanwhile is in one of them, and not in all
-		clear(kept)
-		kept = kept[:0]
+		kept = make([]string, 0, 2*n)
 		before := heap()
 		read(keep)
 		held, length := heap()-before, 0

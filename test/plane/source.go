@@ -130,13 +130,11 @@ func coreVersion(ctx context.Context) string {
 	if m := listed(ctx); m.Version != "" {
 		return m.Version
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, m := range info.Deps {
-		if m.Path == corePath && m.Replace == nil {
-			return m.Version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == corePath && m.Replace == nil {
+				return m.Version
+			}
 		}
 	}
 	return ""
