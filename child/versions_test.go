@@ -134,8 +134,9 @@ func owned(o *unstructured.Unstructured) map[string]bool {
 	return out
 }
 
-// The desired state of a child moves between versions of its kind, with fields that the others do not have. Ensure
-// brings the child there, rests, and others keep what they own, whichever version they have written in.
+// The desired state of a child moves between versions of its kind. Each version has fields that the others do not have.
+// Ensure brings the child to the version, and a second call changes nothing. Other field managers keep their fields,
+// whichever version they have written in.
 func TestChildMovesBetweenVersions(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

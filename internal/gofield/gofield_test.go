@@ -99,7 +99,7 @@ var written = []reflect.Type{
 	reflect.TypeFor[hidden](), reflect.TypeFor[H](), reflect.TypeFor[I](), reflect.TypeFor[J](), reflect.TypeFor[K](), reflect.TypeFor[L](), reflect.TypeFor[M](), reflect.TypeFor[N](),
 }
 
-// draw makes a struct type of fields that are drawn: with names of which many are equal, and with embedded structs.
+// draw makes a random struct type. Many of its fields have equal names, and some are embedded structs.
 func draw(r *rand.Rand, depth int) reflect.Type {
 	var fields []reflect.StructField
 	used := map[string]bool{}
