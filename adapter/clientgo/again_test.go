@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,13 +13,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-io/flyball/adapter/clientgo"
-	"github.com/flyball-io/flyball/internal/replicas"
-	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/adapter/internal/remade"
 	"github.com/flyball-io/flyball/reflector"
 )
 
@@ -36,31 +32,12 @@ func TestDefinitionsMadeAgain(t *testing.T) {
 }
 
 func madeAgain(t *testing.T, r *rand.Rand) {
-	state := replicas.NewState()
-	balancer := replicas.New(r, state, 1, true)
-	defer balancer.Shutdown()
-	balancer.Servers[0].Start(replicas.Manner{Streams: r.IntN(2) == 0})
-	widgets := replicas.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Custom: true}
-	definition := object.Key{Name: "widgets.example.com"}
-	define := func() {
-		widgets.Cluster = r.IntN(2) == 0
-		balancer.Servers[0].Serve(replicas.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap"}, widgets)
-		state.Put(replicas.Definitions, definition)
-		for i := range 4 {
-			key := object.Key{Name: fmt.Sprint("o", i)}
-			if !widgets.Cluster {
-				key.Namespace = fmt.Sprint("ns", i%2)
-			}
-			state.Put("widgets", key)
-		}
-	}
-	define()
-	transport := &http.Transport{DialContext: balancer.Dial}
-	defer transport.CloseIdleConnections()
+	widgets := remade.NewWidgets(r)
+	defer widgets.Close()
 	only := []string{"", "ns0"}[r.IntN(2)]
 	proto := &unstructured.Unstructured{}
-	proto.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
-	in, err := clientgo.NewSharedIndexInformer(&rest.Config{Host: "http://api.test", Transport: transport}, proto, 0,
+	proto.SetGroupVersionKind(widgets.Kind)
+	in, err := clientgo.NewSharedIndexInformer(widgets.Config, proto, 0,
 		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}, clientgo.WithNamespace(only))
 	must(t, err)
 	var mu sync.Mutex
@@ -102,7 +79,7 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 		time.Sleep(70 * time.Second)
 		barred := namespaced && only != "" && widgets.Cluster
 		var want, inNamespace []string
-		for key := range state.Content("widgets") {
+		for key := range widgets.Content() {
 			if !barred && (widgets.Cluster || only == "" || key.Namespace == only) {
 				want = append(want, strings.TrimPrefix(key.Namespace+"/"+key.Name, "/"))
 			}
@@ -142,11 +119,6 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 		if t.Failed() {
 			return
 		}
-		for key := range state.Content("widgets") {
-			state.Delete("widgets", key)
-		}
-		state.Delete(replicas.Definitions, definition)
-		time.Sleep(time.Duration(r.IntN(3)*r.IntN(60)) * time.Second)
-		define()
+		widgets.Remake()
 	}
 }

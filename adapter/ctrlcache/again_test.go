@@ -3,7 +3,6 @@ package ctrlcache_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,14 +10,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flyball-io/flyball/adapter/ctrlcache"
-	"github.com/flyball-io/flyball/internal/replicas"
-	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/adapter/internal/remade"
 )
 
 // A definition that is deleted and made again, with the other scope or the same, under a cache of all namespaces or of
@@ -32,45 +28,25 @@ func TestDefinitionsMadeAgain(t *testing.T) {
 }
 
 func madeAgain(t *testing.T, r *rand.Rand) {
-	state := replicas.NewState()
-	balancer := replicas.New(r, state, 1, true)
-	defer balancer.Shutdown()
-	balancer.Servers[0].Start(replicas.Manner{Streams: r.IntN(2) == 0})
-	widgets := replicas.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Custom: true}
-	definition := object.Key{Name: "widgets.example.com"}
-	define := func() {
-		widgets.Cluster = r.IntN(2) == 0
-		balancer.Servers[0].Serve(replicas.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap"}, widgets)
-		state.Put(replicas.Definitions, definition)
-		for i := range 4 {
-			key := object.Key{Name: fmt.Sprint("o", i)}
-			if !widgets.Cluster {
-				key.Namespace = fmt.Sprint("ns", i%2)
-			}
-			state.Put("widgets", key)
-		}
-	}
-	define()
-	transport := &http.Transport{DialContext: balancer.Dial}
-	defer transport.CloseIdleConnections()
+	widgets := remade.NewWidgets(r)
+	defer widgets.Close()
 	within := [][]string{nil, {"ns0"}, {"ns0", "ns9"}}[r.IntN(3)]
 	opts := crcache.Options{DefaultNamespaces: map[string]crcache.Config{}}
 	for _, namespace := range within {
 		opts.DefaultNamespaces[namespace] = crcache.Config{}
 	}
 	barred := within != nil && !widgets.Cluster
-	held, err := ctrlcache.New(&rest.Config{Host: "http://api.test", Transport: transport}, opts)
+	held, err := ctrlcache.New(widgets.Config, opts)
 	must(t, err)
 	run(t, held.Start)
-	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	for round := range 6 {
 		time.Sleep(70 * time.Second)
 		var want, inNamespace, read []string
-		for key := range state.Content("widgets") {
+		for key := range widgets.Content() {
 			name := strings.TrimPrefix(key.Namespace+"/"+key.Name, "/")
 			if barred && widgets.Cluster || within != nil && !widgets.Cluster && !slices.Contains(within, key.Namespace) {
 				u := &unstructured.Unstructured{}
-				u.SetGroupVersionKind(gvk)
+				u.SetGroupVersionKind(widgets.Kind)
 				if err := held.Get(t.Context(), crclient.ObjectKey(key), u); err == nil || !widgets.Cluster && crclient.IgnoreNotFound(err) == nil {
 					t.Errorf("round %d: get %s, which is not held: %v", round, name, err)
 				}
@@ -81,7 +57,7 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 				inNamespace = append(inNamespace, name)
 			}
 			u := &unstructured.Unstructured{}
-			u.SetGroupVersionKind(gvk)
+			u.SetGroupVersionKind(widgets.Kind)
 			if err := held.Get(t.Context(), crclient.ObjectKey(key), u); err != nil {
 				t.Errorf("round %d: get %s: %v", round, name, err)
 				continue
@@ -90,7 +66,7 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 		}
 		listed := func(opts ...crclient.ListOption) (all []string) {
 			var list unstructured.UnstructuredList
-			list.SetGroupVersionKind(gvk)
+			list.SetGroupVersionKind(widgets.Kind)
 			if err := held.List(t.Context(), &list, opts...); err != nil && !(barred && widgets.Cluster) {
 				t.Errorf("round %d: list: %v", round, err)
 			}
@@ -112,11 +88,6 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 		if t.Failed() {
 			return
 		}
-		for key := range state.Content("widgets") {
-			state.Delete("widgets", key)
-		}
-		state.Delete(replicas.Definitions, definition)
-		time.Sleep(time.Duration(r.IntN(3)*r.IntN(60)) * time.Second)
-		define()
+		widgets.Remake()
 	}
 }
