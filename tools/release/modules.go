@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -76,20 +77,11 @@ func check(root, version string, worktree bool) error {
 		}
 		for _, r := range f.Require {
 			if strings.HasPrefix(r.Mod.Path, corePath+"/") || r.Mod.Path == corePath {
-				if !before(modules[:i], r.Mod.Path) {
+				if !slices.ContainsFunc(modules[:i], func(m mod) bool { return m.path() == r.Mod.Path }) {
 					return fmt.Errorf("%s requires %s, which is not released before it", f.Syntax.Name, r.Mod.Path)
 				}
 			}
 		}
 	}
 	return nil
-}
-
-func before(all []mod, path string) bool {
-	for _, m := range all {
-		if m.path() == path {
-			return true
-		}
-	}
-	return false
 }
