@@ -34,7 +34,7 @@ func runs(ts *testscript.TestScript, neg bool, args []string) {
 	*p = program{cmd: exec.Command(name, args[2:]...)}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = os.Environ()
-	for _, k := range []string{"TMPDIR", "KUBECONFIG", "GOWORK", "GOFLAGS", plane.BinaryEnv} {
+	for _, k := range []string{"TMPDIR", "HOME", "KUBECONFIG", "GOWORK", "GOFLAGS", "GOCACHE", "GOMODCACHE", plane.BinaryEnv} {
 		p.cmd.Env = append(p.cmd.Env, k+"="+ts.Getenv(k))
 	}
 	out, err := p.cmd.StdoutPipe()
