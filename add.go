@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/life"
 )
 
 // Add runs a function in a phase whenever the manager runs; at once, if that phase runs already. run
@@ -19,9 +20,9 @@ import (
 //
 // The errors are *[option.Error] and *[DuplicateNameError].
 func (m *Manager) Add(phase Phase, name string, run func(context.Context) error) (io.Closer, error) {
-	added, err := m.life.add(phase, name, run)
+	added, err := m.life.Add(life.Phase(phase), name, run)
 	if err != nil {
-		return nil, err
+		return nil, addError(name, err)
 	}
 	m.changed()
 	return closers{closer(m.changed), added}, nil
@@ -35,23 +36,24 @@ func (m *Manager) Add(phase Phase, name string, run func(context.Context) error)
 // metrics.
 func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 	if c == nil {
-		return nil, badAdd("controller", "is nil")
+		return nil, life.BadAdd("controller", "is nil")
 	}
-	phase := Lead
+	phase := life.Lead
 	if c.EveryReplica() {
-		phase = Always
+		phase = life.Always
 	}
-	added, err := m.life.addDoing(phase, c.Name(), c.Run, func() string { return c.Reconciles().String() })
+	added, err := m.life.AddDoing(phase, c.Name(), c.Run, func() string { return c.Reconciles().String() })
 	if err != nil {
-		return nil, err
+		return nil, addError(c.Name(), err)
 	}
 	all := closers{closer(m.changed), added}
-	if phase == Lead && m.elector != nil {
+	if phase == life.Lead && m.elector != nil {
 		for _, at := range m.allClusters() {
 			s := &standby{cluster: at, controller: c, in: m.in(at)}
-			warm, err := m.life.add(Always, strings.TrimSuffix(c.Name()+" on standby in "+at.cluster, " in "), s.Run)
+			name := strings.TrimSuffix(c.Name()+" on standby in "+at.cluster, " in ")
+			warm, err := m.life.Add(life.Always, name, s.Run)
 			if err != nil {
-				return nil, errors.Join(err, all.Close())
+				return nil, errors.Join(addError(name, err), all.Close())
 			}
 			all = append(all, warm)
 		}
@@ -63,6 +65,14 @@ func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 		return nil, errors.Join(err, all.Close())
 	}
 	return append(all, closer(remove)), nil
+}
+
+// addError names the member that has the name already.
+func addError(name string, err error) error {
+	if err == life.ErrTaken {
+		return &DuplicateNameError{name}
+	}
+	return err
 }
 
 // checked adds the state of a controller to the readiness checks and to the debug pages.

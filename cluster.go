@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/option"
 )
@@ -55,15 +56,15 @@ func (m *Manager) Cluster(name string, o Options) (*Manager, error) {
 		return nil, err
 	}
 	c.newClients()
-	recorder, err := c.life.add(Serve, "event recorder of "+name, c.events.Run)
+	recorder, err := c.life.Add(life.Serve, "event recorder of "+name, c.events.Run)
 	if err != nil {
-		return nil, err
+		return nil, addError(name, err)
 	}
-	if _, err := c.life.add(Sync, "cache of "+name, c.cache.Run); err != nil {
+	if _, err := c.life.Add(life.Sync, "cache of "+name, c.cache.Run); err != nil {
 		return nil, errors.Join(err, recorder.Close())
 	}
 	if c.files != nil {
-		if _, err := c.life.add(Serve, "kubeconfig of "+name, c.files.run); err != nil {
+		if _, err := c.life.Add(life.Serve, "kubeconfig of "+name, c.files.run); err != nil {
 			return nil, err
 		}
 	}

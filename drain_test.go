@@ -27,7 +27,7 @@ func TestWebhooksAnswerUntilTheDrainEnds(t *testing.T) {
 		Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)},
 	})
 	draining, heard := make(chan struct{}), make(chan struct{})
-	m.life.drained = func(stopped time.Time) {
+	m.life.Drained = func(stopped time.Time) {
 		if stopped.IsZero() {
 			t.Error("the time of the stop is not told")
 		}
@@ -93,7 +93,7 @@ func TestDrainClosesConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	draining, heard := make(chan struct{}), make(chan struct{})
-	m.life.drained = func(time.Time) { close(draining); <-heard }
+	m.life.Drained = func(time.Time) { close(draining); <-heard }
 	stop := up(t, m)
 	c := insecure()
 	defer c.CloseIdleConnections()

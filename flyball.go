@@ -38,6 +38,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
+	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/metrics"
@@ -72,7 +73,7 @@ type program struct {
 	budget   *webhook.Budget
 	probes   probes
 
-	life life
+	life life.Life
 
 	mu          sync.Mutex
 	controllers map[string]controller.Interface // by name
@@ -95,7 +96,7 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{o: o, files: newKubeconfig(given, o), logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}), program: &program{
-		life: life{logger: o.Logger, bounds: o.Stop.resolved(o.GracePeriod)}, webhooks: newWebhooks(), pageMux: newPathMux(),
+		life: life.Life{Logger: o.Logger, Bounds: o.Stop.resolved(o.GracePeriod), Late: late, InOrder: inOrder, Aborted: controller.WithAbort}, webhooks: newWebhooks(), pageMux: newPathMux(),
 		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{}, optional: map[string][]clusterKind{},
 	}}
 	m.clusters = []*Manager{m}
@@ -119,18 +120,18 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	// Reconciles record events until the last one has ended, so the recorder is in the phase that stops last.
-	if _, err := m.life.add(Serve, "event recorder", m.events.Run); err != nil {
+	if _, err := m.life.Add(life.Serve, "event recorder", m.events.Run); err != nil {
 		return nil, err
 	}
-	if _, err := m.life.add(Sync, "cache", m.cache.Run); err != nil {
+	if _, err := m.life.Add(life.Sync, "cache", m.cache.Run); err != nil {
 		return nil, err
 	}
 	if m.files != nil {
-		if _, err := m.life.add(Serve, "kubeconfig", m.files.run); err != nil {
+		if _, err := m.life.Add(life.Serve, "kubeconfig", m.files.run); err != nil {
 			return nil, err
 		}
 	}
-	m.life.settled, m.life.drained = m.settled, m.drained
+	m.life.Settled, m.life.Drained = m.settled, m.drained
 	return m, nil
 }
 
@@ -176,13 +177,13 @@ func (m *Manager) elect() (err error) {
 	o := *m.o.Leader
 	o.Hook = both(func(s leader.Leadership) {
 		if lost, ok := errors.AsType[*leader.LostError](s.Err); ok {
-			m.life.lost(lost)
+			m.life.Lost(lost)
 		}
 	}, o.Hook)
 	if m.elector, err = leader.New(m.bare, o); err != nil {
 		return badOption("Leader", err)
 	}
-	m.life.elect = m.elector.Run
+	m.life.Elect = m.elector.Run
 	_, err = m.metrics.AddLeader(o.Name, func() bool { return m.elector.State().Leading })
 	return err
 }
@@ -265,7 +266,7 @@ func (m *Manager) Logger() *slog.Logger { return m.logger }
 // GracePeriod is how long running reconciles may go on after Run was told to stop. After the stop it is the
 // rest of that time.
 func (m *Manager) GracePeriod() time.Duration {
-	return max(0, m.o.GracePeriod-m.life.stopping())
+	return max(0, m.o.GracePeriod-m.life.Stopping())
 }
 
 // ResyncPeriod is Options.Cache.Resync, for controllers that do not name their own.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/life"
 )
 
 // Phase is a part of the life of a manager. The phases start in this order and stop in reverse. In the
 // stop each one begins when the one before it has ended, or when the bound of that has passed; see [Bounds].
-type Phase int
+type Phase int // the values are those of life.Phase
 
 const (
 	// Serve is for servers that the other phases need: webhooks, probes, metrics.
@@ -20,16 +22,9 @@ const (
 	Always
 	// Lead is for functions and controllers that act. With Options.Leader they run on the leader alone.
 	Lead
-
-	phaseCount = iota
 )
 
-func (p Phase) String() string {
-	if p < 0 || p >= phaseCount {
-		return fmt.Sprintf("phase %d", int(p))
-	}
-	return [...]string{"serve", "sync", "always", "lead"}[p]
-}
+func (p Phase) String() string { return life.Phase(p).String() }
 
 var (
 	// ErrLogBlocked is in the error of Run if the handler of Options.Logger has not returned for more than
@@ -39,7 +34,7 @@ var (
 	// has not returned from a request that has ended. A goroutine of each such request lives on.
 	ErrTransportHung = errors.New("a request has ended, and its transport does not return: a credential plugin, a file, a dialer or a wrapper of it hangs")
 	// ErrClosed is the cause with which Close stops a member.
-	ErrClosed = errors.New("closed")
+	ErrClosed = life.ErrClosed
 )
 
 // DuplicateNameError says that a member of the manager has this name already.
@@ -57,6 +52,11 @@ type StopTimeoutError struct {
 	After time.Duration
 	// Names are the names of these members, in the order in which they were added.
 	Names []string
+}
+
+// late makes a *StopTimeoutError.
+func late(p life.Phase, after time.Duration, names []string) error {
+	return &StopTimeoutError{Phase: Phase(p), After: after, Names: names}
 }
 
 func (e *StopTimeoutError) Error() string {
@@ -78,9 +78,9 @@ type Bounds struct {
 }
 
 // resolved are the bounds by phase. Zero: no bound.
-func (b Bounds) resolved(grace time.Duration) [phaseCount]time.Duration {
-	own := [phaseCount]time.Duration{Serve: b.Serve, Sync: b.Sync, Always: b.Always, Lead: b.Lead}
-	for p, d := range [phaseCount]time.Duration{Serve: 20 * time.Second, Sync: 15 * time.Second, Always: grace + 15*time.Second, Lead: grace + 15*time.Second} {
+func (b Bounds) resolved(grace time.Duration) [life.Phases]time.Duration {
+	own := [life.Phases]time.Duration{Serve: b.Serve, Sync: b.Sync, Always: b.Always, Lead: b.Lead}
+	for p, d := range [life.Phases]time.Duration{Serve: 20 * time.Second, Sync: 15 * time.Second, Always: grace + 15*time.Second, Lead: grace + 15*time.Second} {
 		if own[p] == 0 {
 			own[p] = d
 		}

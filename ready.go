@@ -70,7 +70,7 @@ func (m *Manager) newProbes() (err error) {
 	if p.ready, err = probe.New("readyz", o); err != nil {
 		return err
 	}
-	fixed := map[string]probe.Check{"manager": func(context.Context) error { return m.life.ready() }}
+	fixed := map[string]probe.Check{"manager": func(context.Context) error { return m.life.Ready() }}
 	if m.elector != nil {
 		fixed["lease"] = m.checkLease
 	}
@@ -84,7 +84,7 @@ func (m *Manager) newProbes() (err error) {
 			return err
 		}
 	}
-	m.life.changed = m.changed
+	m.life.Changed = m.changed
 	return nil
 }
 

@@ -205,7 +205,6 @@ func TestStandbyKeepsTheKinds(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		closeTest(t, m)
 	}
 	stop := up(t, m)
 	if err := c.Close(); err != nil {
@@ -228,7 +227,7 @@ func TestFailingSourcesFailReadiness(t *testing.T) {
 		m := newAPI(t).manager(t, o)
 		defer m.checked(failingController{})()
 		up(t, m)
-		eventually(t, "the manager has started", func() bool { return m.life.ready() == nil })
+		eventually(t, "the manager has started", func() bool { return m.life.Ready() == nil })
 		code, text := get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
 		line, want := `[-]controller:orders failed: controller "orders": fails: Watches(Pod) since`, http.StatusServiceUnavailable
 		if webhooks {

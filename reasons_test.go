@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/option"
 )
 
@@ -91,7 +92,7 @@ func TestProbesRepeatTheirAnswer(t *testing.T) {
 	for ; requests < 300; requests++ {
 		get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
 	}
-	if most := 2 + int(time.Since(began)/probeAge); asked > most+int(phaseCount) {
+	if most := 2 + int(time.Since(began)/probeAge); asked > most+life.Phases {
 		t.Errorf("asked %d times for %d requests in %v", asked, requests, time.Since(began))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/internal/logguard"
 )
 
@@ -33,10 +34,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	if m.cluster != "" {
 		return fmt.Errorf("cluster %s: run the manager that has it", m.cluster)
 	}
-	if err := m.life.begin(); err != nil {
+	if err := m.life.Begin(); err != nil {
 		return err
 	}
-	defer m.life.finish()
+	defer m.life.Finish()
 	defer func() {
 		for _, c := range m.allClusters() {
 			c.bare.Close()
@@ -56,12 +57,21 @@ func (m *Manager) run(ctx context.Context) error {
 	_, forbidden := errors.AsType[*client.ForbiddenError](err) // the server answers, and knows the user
 	switch {
 	case err == nil || forbidden:
-	case done(ctx):
-		return inOrder(context.Cause(ctx))
+	case ctx.Err() != nil:
+		if cause := context.Cause(ctx); !inOrder(cause) {
+			return cause
+		}
+		return nil
 	default:
 		return fmt.Errorf("checking the server: %w", err)
 	}
-	return m.life.run(ctx)
+	return m.life.Run(ctx)
+}
+
+// inOrder reports whether a cause is one of an end in good order: a plain cancel, or a signal.
+func inOrder(cause error) bool {
+	_, signal := errors.AsType[*SignalError](cause)
+	return signal || cause == context.Canceled
 }
 
 // introduction is what tells one program from another in the log: versions, clusters, and the options on which its
@@ -127,11 +137,11 @@ func (m *Manager) hung() int {
 const settleCheck = time.Second
 
 // settled returns after the phase Serve when the servers answer, and after Sync when the caches have synced.
-func (m *Manager) settled(ctx context.Context, p Phase) {
+func (m *Manager) settled(ctx context.Context, p life.Phase) {
 	switch {
-	case p == Serve:
+	case p == life.Serve:
 		m.serving(ctx)
-	case p == Sync && m.o.SyncTimeout > 0:
+	case p == life.Sync && m.o.SyncTimeout > 0:
 		m.synced(ctx)
 	}
 }
@@ -148,14 +158,14 @@ func (m *Manager) synced(ctx context.Context) {
 // cacheSynced returns early when each of the missing kinds has a known error. They are logged, and may sync
 // later.
 func (m *Manager) cacheSynced(ctx context.Context) {
-	for !done(ctx) {
+	for ctx.Err() == nil {
 		check, cancel := context.WithTimeout(ctx, settleCheck)
 		err := m.cache.WaitForSync(check)
 		cancel()
 		if err == nil {
 			return
 		}
-		if unsynced, ok := errors.AsType[*informer.SyncError](err); done(ctx) || ok && m.nothingToAwait(unsynced) {
+		if unsynced, ok := errors.AsType[*informer.SyncError](err); ctx.Err() != nil || ok && m.nothingToAwait(unsynced) {
 			m.logger.Error("not everything in the cache has synced, going on", "err", err)
 			return
 		}

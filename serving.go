@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/cert"
+	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/serve"
 )
 
@@ -88,7 +89,7 @@ func (m *Manager) newServers() error {
 		}
 	}
 	for _, c := range s.certs {
-		if _, err := m.life.add(Serve, "certificate of "+c.name, c.source.Run); err != nil {
+		if _, err := m.life.Add(life.Serve, "certificate of "+c.name, c.source.Run); err != nil {
 			return err
 		}
 		if _, err := m.metrics.AddCertificate(c.name, c.source.Stats); err != nil {
@@ -99,7 +100,7 @@ func (m *Manager) newServers() error {
 		}
 	}
 	for _, server := range s.all() {
-		if _, err := m.life.add(Serve, "server of "+server.Name(), server.Run); err != nil {
+		if _, err := m.life.Add(life.Serve, "server of "+server.Name(), server.Run); err != nil {
 			return err
 		}
 		if _, err := m.metrics.AddServer(server.Name(), server.Stats); err != nil {
@@ -170,7 +171,7 @@ func (m *Manager) drained(stopped time.Time) {
 // replicas.
 func (m *Manager) closing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m.life.stopping() > 0 {
+		if m.life.Stopping() > 0 {
 			w.Header().Set("Connection", "close")
 		}
 		h.ServeHTTP(w, r)

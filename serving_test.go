@@ -39,7 +39,7 @@ import (
 func up(t *testing.T, m *Manager) (stop func() error) {
 	t.Helper()
 	started := make(chan struct{}, 1)
-	_, err := m.Add(Always, "of the test", func(ctx context.Context) error {
+	own, err := m.Add(Always, "of the test", func(ctx context.Context) error {
 		started <- struct{}{}
 		<-ctx.Done()
 		return nil
@@ -47,13 +47,13 @@ func up(t *testing.T, m *Manager) (stop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop = ran(t, m)
+	ended := ran(t, m)
 	select {
 	case <-started:
 	case <-time.After(5 * time.Minute):
 		t.Fatal("does not start")
 	}
-	return stop
+	return func() error { return errors.Join(ended(), own.Close()) }
 }
 
 // get requests a page, and accepts any certificate.
@@ -167,18 +167,6 @@ func TestServesOnLoopback(t *testing.T) {
 		if m.Addrs() != (Addrs{}) {
 			t.Error("an address stays")
 		}
-		closeTest(t, m)
-	}
-}
-
-// closeTest closes the member that up has added.
-func closeTest(t *testing.T, m *Manager) {
-	t.Helper()
-	m.life.mu.Lock()
-	own := m.life.members["of the test"]
-	m.life.mu.Unlock()
-	if err := own.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *standby) Run(ctx context.Context) error {
 		}
 	}()
 	logged := false
-	for wanted := s.controller.Kinds(s.in); !done(ctx); run.Sleep(ctx, reopenAfter) {
+	for wanted := s.controller.Kinds(s.in); ctx.Err() == nil; run.Sleep(ctx, reopenAfter) {
 		var missing []object.Object
 		for _, kind := range wanted {
 			h, err := s.cluster.cache.Open(ctx, kind, client.Selection{})
@@ -41,7 +41,7 @@ func (s *standby) Run(ctx context.Context) error {
 				continue
 			}
 			missing = append(missing, kind)
-			if !logged && !done(ctx) {
+			if !logged && ctx.Err() == nil {
 				logged = true
 				s.cluster.logger.Warn("a kind cannot be kept ready for a take-over, trying again", "kind", s.kind(kind), "err", err)
 			}

@@ -1,4 +1,4 @@
-package flyball
+package life
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
@@ -53,11 +53,29 @@ func (j *journal) String() string {
 	return strings.Join(j.lines, " ")
 }
 
-func newLife() *life { return &life{logger: slog.New(slog.DiscardHandler)} }
+func newLife() *Life {
+	return &Life{
+		Logger: slog.New(slog.DiscardHandler), Aborted: controller.WithAbort,
+		Late:    func(p Phase, after time.Duration, names []string) error { return &lateError{p, after, names} },
+		InOrder: func(cause error) bool { return cause == context.Canceled || cause == errAsked },
+	}
+}
 
-func (l *life) mustAdd(t *testing.T, p Phase, r *runner) io.Closer {
+// errAsked is a cause of an end in good order.
+var errAsked = errors.New("asked to end")
+
+// lateError is the error of a phase whose bound has passed.
+type lateError struct {
+	phase Phase
+	after time.Duration
+	names []string
+}
+
+func (e *lateError) Error() string { return fmt.Sprint(e.phase, e.after, e.names) }
+
+func (l *Life) mustAdd(t *testing.T, p Phase, r *runner) io.Closer {
 	t.Helper()
-	c, err := l.add(p, r.name, r.Run)
+	c, err := l.Add(p, r.name, r.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,16 +83,16 @@ func (l *life) mustAdd(t *testing.T, p Phase, r *runner) io.Closer {
 }
 
 // begun runs l in the bubble. stop ends it with a cause, and returns the error of run.
-func begun(l *life) (stop func(cause error) error) {
+func begun(l *Life) (stop func(cause error) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	result := make(chan error, 1)
 	go func() {
-		if err := l.begin(); err != nil {
+		if err := l.Begin(); err != nil {
 			result <- err
 			return
 		}
-		err := l.run(ctx)
-		l.finish()
+		err := l.Run(ctx)
+		l.Finish()
 		result <- err
 	}()
 	time.Sleep(10 * time.Millisecond)
@@ -88,7 +106,7 @@ func begun(l *life) (stop func(cause error) error) {
 func TestPhasesStartInOrderAndStopInReverse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
-		l.settled = func(_ context.Context, p Phase) {
+		l.Settled = func(_ context.Context, p Phase) {
 			time.Sleep(time.Millisecond) // the members of the phase start
 			log.add(p.String())
 		}
@@ -123,7 +141,7 @@ func TestRunReturnsTheCause(t *testing.T) {
 		says  string
 	}{
 		"cancelled":                {},
-		"a signal":                 {cause: &SignalError{syscall.SIGTERM}},
+		"in good order":            {cause: errAsked},
 		"another cause":            {cause: broken, want: broken, says: "broken"},
 		"a deadline":               {cause: context.DeadlineExceeded, want: context.DeadlineExceeded, says: "context deadline exceeded"},
 		"a member ends early":      {work: func(context.Context) error { return nil }},
@@ -197,8 +215,7 @@ func TestMembersComeAndGoWhileItRuns(t *testing.T) {
 			return broken
 		}})
 		synctest.Wait()
-		var duplicate *DuplicateNameError
-		if _, err := l.add(Sync, "during", new(runner).Run); !errors.As(err, &duplicate) || duplicate.Name != "during" {
+		if _, err := l.Add(Sync, "during", new(runner).Run); err != ErrTaken {
 			t.Errorf("the same name again: %v", err)
 		}
 		for range 2 {
@@ -236,7 +253,7 @@ func TestStopBeforeEverythingHasStarted(t *testing.T) {
 		log, l := &journal{}, newLife()
 		l.mustAdd(t, Sync, &runner{"cache", log, nil})
 		l.mustAdd(t, Lead, &runner{"controller", log, nil})
-		l.settled = func(ctx context.Context, p Phase) {
+		l.Settled = func(ctx context.Context, p Phase) {
 			if p == Sync {
 				<-ctx.Done()
 			}
@@ -268,14 +285,14 @@ func TestAddNamesWhatIsWrong(t *testing.T) {
 	}{
 		"no name":   {Lead, "", &runner{}, "name"},
 		"no runner": {Lead, "a", nil, "run"},
-		"no phase":  {phaseCount, "a", &runner{}, "phase"},
+		"no phase":  {Phases, "a", &runner{}, "phase"},
 		"negative":  {-1, "a", &runner{}, "phase"},
 	} {
 		var err error
 		if tc.r == nil {
-			_, err = l.add(tc.phase, tc.name, nil)
+			_, err = l.Add(tc.phase, tc.name, nil)
 		} else {
-			_, err = l.add(tc.phase, tc.name, tc.r.Run)
+			_, err = l.Add(tc.phase, tc.name, tc.r.Run)
 		}
 		if !isOption(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
@@ -294,13 +311,13 @@ func TestMembersMayComeAndGoAtOnce(t *testing.T) {
 	l := newLife()
 	for range 200 {
 		ctx, cancel := context.WithCancel(context.Background())
-		if err := l.begin(); err != nil {
+		if err := l.Begin(); err != nil {
 			t.Fatal(err)
 		}
 		var wait sync.WaitGroup
 		for i := range 8 {
 			wait.Go(func() {
-				c, err := l.add(Phase(i%phaseCount), fmt.Sprint(i), (&runner{"x", &journal{}, nil}).Run)
+				c, err := l.Add(Phase(i%Phases), fmt.Sprint(i), (&runner{"x", &journal{}, nil}).Run)
 				if err != nil {
 					t.Error(err)
 					return
@@ -313,12 +330,12 @@ func TestMembersMayComeAndGoAtOnce(t *testing.T) {
 				}
 			})
 		}
-		err := l.run(ctx)
+		err := l.Run(ctx)
 		cancel()
 		if err != nil {
 			t.Error(err)
 		}
-		l.finish()
+		l.Finish()
 		wait.Wait()
 	}
 	if len(l.order) != 0 || slices.ContainsFunc(l.groups[:], func(g *run.Group) bool { return g != nil }) {

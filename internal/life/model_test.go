@@ -1,4 +1,4 @@
-package flyball
+package life
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func draw(t *rapid.T) plan {
 	for i := range rapid.IntRange(0, 8).Draw(t, "members") {
 		n := func(s string) string { return fmt.Sprint(s, " of ", i) }
 		p.members = append(p.members, part{
-			phase: Phase(rapid.IntRange(0, phaseCount-1).Draw(t, n("phase"))), added: ms(n("added")),
+			phase: Phase(rapid.IntRange(0, Phases-1).Draw(t, n("phase"))), added: ms(n("added")),
 			ends: ms(n("end")), fails: rapid.IntRange(0, 3).Draw(t, n("fails")) == 0, drain: ms(n("drain")), close: ms(n("close")),
 		})
 	}
@@ -54,7 +54,7 @@ func draw(t *rapid.T) plan {
 // trace records the events of a run, in order, and the violations.
 type trace struct {
 	mu      sync.Mutex
-	settled [phaseCount]bool
+	settled [Phases]bool
 	runs    map[Phase]int // members that run
 	led     bool          // the lease is held
 	failed  []error
@@ -77,19 +77,19 @@ func (p plan) live(t *testing.T) []string {
 	lost := &leader.LostError{Reason: leader.Taken}
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife()
-		l.settled = func(ctx context.Context, ph Phase) {
+		l.Settled = func(ctx context.Context, ph Phase) {
 			sleep(ctx, p.settle)
 			if !done(ctx) {
 				tr.note(func() { tr.settled[ph] = true })
 			}
 		}
 		if p.elects {
-			l.elect = p.elect(tr, l, lost)
+			l.Elect = p.elect(tr, l, lost)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		time.AfterFunc(p.stop, cancel)
-		if err := l.begin(); err != nil {
+		if err := l.Begin(); err != nil {
 			t.Fatal(err)
 		}
 		var wait sync.WaitGroup
@@ -103,7 +103,7 @@ func (p plan) live(t *testing.T) []string {
 				p.join(t, l, tr, i, m, &wait)
 			})
 		}
-		err := l.run(ctx)
+		err := l.Run(ctx)
 		tr.note(func() {
 			for ph, n := range tr.runs {
 				if n != 0 {
@@ -119,15 +119,15 @@ func (p plan) live(t *testing.T) []string {
 				tr.fault("Run: %v", err)
 			}
 		})
-		l.finish()
+		l.Finish()
 		wait.Wait()
 	})
 	return tr.faults
 }
 
 // join adds a member and, in time, closes it.
-func (p plan) join(t *testing.T, l *life, tr *trace, i int, m part, wait *sync.WaitGroup) {
-	c, err := l.add(m.phase, fmt.Sprint("member ", i), func(ctx context.Context) error { return m.live(ctx, tr, p.elects) })
+func (p plan) join(t *testing.T, l *Life, tr *trace, i int, m part, wait *sync.WaitGroup) {
+	c, err := l.Add(m.phase, fmt.Sprint("member ", i), func(ctx context.Context) error { return m.live(ctx, tr, p.elects) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func (m part) live(ctx context.Context, tr *trace, elects bool) error {
 	<-ctx.Done()
 	if context.Cause(ctx) != ErrClosed {
 		tr.note(func() {
-			for ph := m.phase + 1; ph < phaseCount; ph++ {
+			for ph := m.phase + 1; ph < Phases; ph++ {
 				if tr.runs[ph] > 0 {
 					tr.fault("phase %v is told to stop, and %v still runs", m.phase, ph)
 				}
@@ -174,7 +174,7 @@ func (m part) live(ctx context.Context, tr *trace, elects bool) error {
 	return nil
 }
 
-func (p plan) elect(tr *trace, l *life, lost error) func(context.Context, func(context.Context) error) error {
+func (p plan) elect(tr *trace, l *Life, lost error) func(context.Context, func(context.Context) error) error {
 	return func(ctx context.Context, lead func(context.Context) error) error {
 		if p.win == 0 || !sleep(ctx, p.win) {
 			<-ctx.Done()
@@ -199,7 +199,7 @@ func (p plan) elect(tr *trace, l *life, lost error) func(context.Context, func(c
 			return err
 		case <-lose:
 			tr.note(func() { tr.failed = append(tr.failed, lost) })
-			l.lost(lost)
+			l.Lost(lost)
 			cancel(lost)
 			<-ended
 			return lost

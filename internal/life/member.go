@@ -1,4 +1,4 @@
-package flyball
+package life
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // member is a function that was added to a life.
 type member struct {
-	life  *life
+	life  *Life
 	name  string
 	phase Phase
 	run   func(context.Context) error
@@ -26,24 +26,26 @@ type member struct {
 	err    error                   // of the last run
 }
 
-func (l *life) add(p Phase, name string, run func(context.Context) error) (io.Closer, error) {
-	return l.addDoing(p, name, run, nil)
+// Add runs a function whenever its phase runs; at once, if the phase runs already. The error is [ErrTaken], or an
+// *option.Error. Closing the result stops the function and waits until it has returned.
+func (l *Life) Add(p Phase, name string, run func(context.Context) error) (io.Closer, error) {
+	return l.AddDoing(p, name, run, nil)
 }
 
-// addDoing is add for a function that can tell what it does.
-func (l *life) addDoing(p Phase, name string, run func(context.Context) error, doing func() string) (io.Closer, error) {
+// AddDoing is Add for a function that can tell what it does.
+func (l *Life) AddDoing(p Phase, name string, run func(context.Context) error, doing func() string) (io.Closer, error) {
 	switch {
 	case name == "":
-		return nil, badAdd("name", "is empty")
+		return nil, BadAdd("name", "is empty")
 	case run == nil:
-		return nil, badAdd("run", "is nil")
-	case p < 0 || p >= phaseCount:
-		return nil, badAdd("phase", fmt.Sprintf("there is no %s", p))
+		return nil, BadAdd("run", "is nil")
+	case p < 0 || p >= Phases:
+		return nil, BadAdd("phase", fmt.Sprintf("there is no %s", p))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.members[name] != nil {
-		return nil, &DuplicateNameError{name}
+		return nil, ErrTaken
 	}
 	b := &member{life: l, name: name, phase: p, run: run, doing: doing}
 	if l.members == nil {
@@ -57,8 +59,8 @@ func (l *life) addDoing(p Phase, name string, run func(context.Context) error, d
 	return b, nil
 }
 
-// badAdd is the error for an argument of Add.
-func badAdd(field, text string) error {
+// BadAdd is the error for an argument of flyball.Manager.Add.
+func BadAdd(field, text string) error {
 	return &option.Error{Of: "flyball.Manager.Add", Field: field, Err: errors.New(text)}
 }
 

@@ -1,4 +1,4 @@
-package flyball
+package life
 
 import (
 	"context"
@@ -24,12 +24,11 @@ func stuck(let <-chan struct{}) func(context.Context) error {
 // Run returns when the bound of a phase has passed, and names the members that have not ended. It does not run
 // again before they have.
 func TestRunNamesMembersThatDoNotEnd(t *testing.T) {
-	for p := range Phase(phaseCount) {
+	for p := range Phase(Phases) {
 		t.Run(p.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, l := &journal{}, newLife()
-				l.bounds = Bounds{Lead: time.Minute, Always: time.Hour, Sync: 24 * time.Hour}.resolved(0)
-				l.bounds[Serve] = time.Second
+				l.Bounds = [Phases]time.Duration{Lead: time.Minute, Always: time.Hour, Sync: 24 * time.Hour, Serve: time.Second}
 				let := make(chan struct{})
 				l.mustAdd(t, p, &runner{"well", log, nil})
 				l.mustAdd(t, p, &runner{"stuck", log, stuck(let)})
@@ -38,11 +37,11 @@ func TestRunNamesMembersThatDoNotEnd(t *testing.T) {
 				stop := begun(l)
 				began := time.Now()
 				err := stop(nil)
-				late, ok := errors.AsType[*StopTimeoutError](err)
-				if !ok || late.Phase != p || late.After != l.bounds[p] || !slices.Equal(late.Names, []string{"stuck", "stuck too"}) {
+				late, ok := errors.AsType[*lateError](err)
+				if !ok || late.phase != p || late.after != l.Bounds[p] || !slices.Equal(late.names, []string{"stuck", "stuck too"}) {
 					t.Fatalf("Run: %v", err)
 				}
-				if took := time.Since(began); took != l.bounds[p] {
+				if took := time.Since(began); took != l.Bounds[p] {
 					t.Errorf("returned after %v", took)
 				}
 				if !strings.Contains(log.String(), "-server") || !strings.Contains(log.String(), "-well") {
@@ -71,9 +70,9 @@ type polls struct {
 	lost    func(error)
 }
 
-func newPolls(l *life, log *journal) *polls {
-	p := &polls{log: log, win: make(chan struct{}), lose: make(chan error, 1), lost: l.lost}
-	l.elect = p.elect
+func newPolls(l *Life, log *journal) *polls {
+	p := &polls{log: log, win: make(chan struct{}), lose: make(chan error, 1), lost: l.Lost}
+	l.Elect = p.elect
 	return p
 }
 
@@ -119,8 +118,8 @@ func TestLeadRunsOnTheLeader(t *testing.T) {
 			return nil
 		}})
 		time.Sleep(time.Hour)
-		if log.String() != "+agent" || l.ready() != nil {
-			t.Errorf("on standby: %s, ready: %v", log, l.ready())
+		if log.String() != "+agent" || l.Ready() != nil {
+			t.Errorf("on standby: %s, ready: %v", log, l.Ready())
 		}
 		polls.win <- struct{}{}
 		synctest.Wait()
@@ -156,10 +155,10 @@ func TestLostLeaseCancelsTheWork(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				result := make(chan error, 1)
-				if err := l.begin(); err != nil {
+				if err := l.Begin(); err != nil {
 					t.Fatal(err)
 				}
-				go func() { result <- l.run(ctx) }()
+				go func() { result <- l.Run(ctx) }()
 				polls.win <- struct{}{}
 				synctest.Wait()
 				if stopped {
@@ -180,7 +179,7 @@ func TestLostLeaseCancelsTheWork(t *testing.T) {
 				if got := log.String(); got != "+lease +controller -controller -lease" {
 					t.Error(got)
 				}
-				l.finish()
+				l.Finish()
 			})
 		})
 	}
@@ -191,14 +190,14 @@ func TestTheLeaseOutlivesTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
 		polls := newPolls(l, log)
-		l.bounds[Lead] = time.Minute
+		l.Bounds[Lead] = time.Minute
 		let := make(chan struct{})
 		l.mustAdd(t, Lead, &runner{"stuck", log, stuck(let)})
 		stop := begun(l)
 		polls.win <- struct{}{}
 		synctest.Wait()
-		late, ok := errors.AsType[*StopTimeoutError](stop(nil))
-		if !ok || !slices.Equal(late.Names, []string{"stuck"}) || strings.Contains(log.String(), "-lease") {
+		late, ok := errors.AsType[*lateError](stop(nil))
+		if !ok || !slices.Equal(late.names, []string{"stuck"}) || strings.Contains(log.String(), "-lease") {
 			t.Errorf("%v: %s", late, log)
 		}
 		close(let)
@@ -212,7 +211,7 @@ func TestTheLeaseOutlivesTheWork(t *testing.T) {
 		polls.win <- struct{}{}
 		synctest.Wait()
 		err := stop(nil)
-		if late, ok := errors.AsType[*StopTimeoutError](err); !ok || !slices.Equal(late.Names, []string{campaigning}) {
+		if late, ok := errors.AsType[*lateError](err); !ok || !slices.Equal(late.names, []string{campaigning}) {
 			t.Errorf("a release that hangs: %v", err)
 		}
 		if err := begun(l)(nil); !errors.Is(err, run.ErrRunning) {
@@ -227,13 +226,13 @@ func TestReadyWhenAllPhasesHaveStarted(t *testing.T) {
 		l := newLife()
 		var seen []string
 		look := func() {
-			if err := l.ready(); err != nil {
+			if err := l.Ready(); err != nil {
 				seen = append(seen, err.Error())
 				return
 			}
 			seen = append(seen, "ready")
 		}
-		l.settled = func(context.Context, Phase) { look() }
+		l.Settled = func(context.Context, Phase) { look() }
 		l.mustAdd(t, Serve, &runner{"server", &journal{}, func(ctx context.Context) error {
 			<-ctx.Done()
 			time.Sleep(time.Second)
@@ -252,36 +251,19 @@ func TestReadyWhenAllPhasesHaveStarted(t *testing.T) {
 	})
 }
 
-func TestBoundsAreResolved(t *testing.T) {
-	const s = time.Second
-	for name, tc := range map[string]struct {
-		b     Bounds
-		grace time.Duration
-		want  [phaseCount]time.Duration
-	}{
-		"defaults": {Bounds{}, 30 * s, [phaseCount]time.Duration{Serve: 20 * s, Sync: 15 * s, Always: 45 * s, Lead: 45 * s}},
-		"own":      {Bounds{1 * s, 2 * s, 3 * s, 4 * s}, 0, [phaseCount]time.Duration{Serve: 4 * s, Sync: 3 * s, Always: 2 * s, Lead: 1 * s}},
-		"none":     {Bounds{-1, -1, -1, -1}, 0, [phaseCount]time.Duration{}},
-	} {
-		if got := tc.b.resolved(tc.grace); got != tc.want {
-			t.Errorf("%s: %v, want %v", name, got, tc.want)
-		}
-	}
-}
-
 // The lease is lost and a member does not end: the error of Run has both.
 func TestLostLeaseAndHangingWorkAreBothInTheError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
 		polls := newPolls(l, log)
-		l.bounds[Lead] = time.Minute
+		l.Bounds[Lead] = time.Minute
 		let := make(chan struct{})
 		l.mustAdd(t, Lead, &runner{"stuck", log, stuck(let)})
-		if err := l.begin(); err != nil {
+		if err := l.Begin(); err != nil {
 			t.Fatal(err)
 		}
 		result := make(chan error, 1)
-		go func() { result <- l.run(context.Background()) }()
+		go func() { result <- l.Run(context.Background()) }()
 		polls.win <- struct{}{}
 		lost := &leader.LostError{Reason: leader.Deleted}
 		polls.lose <- lost
@@ -289,7 +271,7 @@ func TestLostLeaseAndHangingWorkAreBothInTheError(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-result:
-			if late, ok := errors.AsType[*StopTimeoutError](err); !ok || !errors.Is(err, lost) || !slices.Equal(late.Names, []string{"stuck"}) {
+			if late, ok := errors.AsType[*lateError](err); !ok || !errors.Is(err, lost) || !slices.Equal(late.names, []string{"stuck"}) {
 				t.Errorf("Run: %v", err)
 			}
 		default:
@@ -304,12 +286,12 @@ func TestFailedElectionStopsTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
 		broken := errors.New("broken")
-		l.elect = func(context.Context, func(context.Context) error) error { return broken }
+		l.Elect = func(context.Context, func(context.Context) error) error { return broken }
 		l.mustAdd(t, Always, &runner{"agent", log, nil})
-		if err := l.begin(); err != nil {
+		if err := l.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.run(context.Background()); err != broken || log.String() != "+agent -agent" {
+		if err := l.Run(context.Background()); err != broken || log.String() != "+agent -agent" {
 			t.Errorf("Run: %v, %s", err, log)
 		}
 	})

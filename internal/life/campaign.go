@@ -1,19 +1,18 @@
-package flyball
+package life
 
 import (
 	"context"
 
-	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/run"
 )
 
-// campaigning is the name of the election in a *StopTimeoutError.
+// campaigning is the name of the election in an error.
 const campaigning = "leader election"
 
 // campaign is the phase Lead of one run with an election. Its members run while this process leads. The
 // lease is released when the last of them has ended, and not before.
 type campaign struct {
-	life   *life
+	life   *Life
 	fail   context.CancelCauseFunc // stops the run
 	stop   context.CancelCauseFunc
 	abort  context.Context // ends when the lease is lost
@@ -23,7 +22,7 @@ type campaign struct {
 }
 
 // campaign starts one on a goroutine of its own.
-func (l *life) campaign(ctx context.Context, fail context.CancelCauseFunc) *campaign {
+func (l *Life) campaign(ctx context.Context, fail context.CancelCauseFunc) *campaign {
 	ctx = context.WithoutCancel(ctx)
 	elected, stop := context.WithCancelCause(ctx)
 	c := &campaign{life: l, fail: fail, stop: stop, ended: make(chan struct{})}
@@ -35,7 +34,7 @@ func (l *life) campaign(ctx context.Context, fail context.CancelCauseFunc) *camp
 		defer close(c.ended)
 		defer stop(nil)
 		defer c.lose(nil)
-		c.result = run.Safely(campaigning, func() error { return l.elect(elected, c.lead) })
+		c.result = run.Safely(campaigning, func() error { return l.Elect(elected, c.lead) })
 		if c.result != nil {
 			fail(c.result)
 		}
@@ -46,7 +45,7 @@ func (l *life) campaign(ctx context.Context, fail context.CancelCauseFunc) *camp
 // lead runs the members until ctx ends, and waits until all have ended, without a bound. The callers that
 // wait for the campaign have one.
 func (c *campaign) lead(ctx context.Context) error {
-	group, _ := run.New(controller.WithAbort(context.WithoutCancel(ctx), c.abort))
+	group, _ := run.New(c.life.Aborted(context.WithoutCancel(ctx), c.abort))
 	c.life.start(Lead, group)
 	<-ctx.Done()
 	cause := context.Cause(ctx)
@@ -57,9 +56,9 @@ func (c *campaign) lead(ctx context.Context) error {
 	return nil
 }
 
-// lost cancels the reconciles that run under the lease. It is called before the ctx of lead ends, and also
+// Lost cancels the reconciles that run under the lease. It is called before the ctx of lead ends, and also
 // when that has ended already because the run stops.
-func (l *life) lost(err error) {
+func (l *Life) Lost(err error) {
 	l.mu.Lock()
 	c := l.term
 	l.mu.Unlock()

@@ -1,4 +1,4 @@
-package flyball
+package life
 
 import (
 	"context"
@@ -12,47 +12,53 @@ import (
 	"github.com/flyball-io/flyball/run"
 )
 
-// life starts and stops its members, phase by phase. The hooks are set before the first run; a nil one is
+// Life starts and stops its members, phase by phase. The hooks are set before the first run; a nil one is
 // skipped.
-type life struct {
-	logger *slog.Logger
-	// settled is called when the members of a phase have been started. The next phase starts when it
+type Life struct {
+	Logger *slog.Logger
+	// Settled is called when the members of a phase have been started. The next phase starts when it
 	// returns. ctx ends when the phases are to stop.
-	settled func(ctx context.Context, p Phase)
-	// elect waits until this process leads, runs lead, and returns after it; see leader.Elector.
+	Settled func(ctx context.Context, p Phase)
+	// Elect waits until this process leads, runs lead, and returns after it; see leader.Elector.
 	// Nil: it always leads.
-	elect func(ctx context.Context, lead func(context.Context) error) error
-	// drained is called with the time of the stop when Lead and Always have ended. The caches and servers
+	Elect func(ctx context.Context, lead func(context.Context) error) error
+	// Drained is called with the time of the stop when Lead and Always have ended. The caches and servers
 	// end when it returns.
-	drained func(stopped time.Time)
-	// changed is called when a phase has started, when the phases are told to stop, and after a run.
-	changed func()
-	// bounds are how long each phase may take to stop. Zero: for ever.
-	bounds [phaseCount]time.Duration
+	Drained func(stopped time.Time)
+	// Changed is called when a phase has started, when the phases are told to stop, and after a run.
+	Changed func()
+	// Aborted adds to ctx what ends when the lease is lost.
+	Aborted func(ctx, abort context.Context) context.Context
+	// Bounds are how long each phase may take to stop. Zero: for ever.
+	Bounds [Phases]time.Duration
+	// Late makes the error for a phase whose bound has passed. names are its members that have not ended.
+	Late func(p Phase, after time.Duration, names []string) error
+	// InOrder reports whether a cause is one of an end in good order.
+	InOrder func(cause error) bool
 
 	mu      sync.Mutex
 	running bool
-	at      Phase                   // the last phase that was started; phaseCount: all have been
+	at      Phase                   // the last phase that was started; Phases: all have been
 	stopped time.Time               // when the phases were told to stop; zero: they were not
 	fail    context.CancelCauseFunc // stops the present run
 	term    *campaign               // of the present run, or of the last one
-	groups  [phaseCount]*run.Group  // of the phases that have started and were not told to stop
+	groups  [Phases]*run.Group      // of the phases that have started and were not told to stop
 	members map[string]*member
 	order   []*member // in the order in which they were added
 }
 
-// run works until ctx ends or a member fails. It returns the cause, joined with what failed while the
+// Run works until ctx ends or a member fails. It returns the cause, joined with what failed while the
 // phases stopped; nil for an end in good order.
-func (l *life) run(ctx context.Context) error {
+func (l *Life) Run(ctx context.Context) error {
 	stop, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	l.mu.Lock()
 	l.fail = fail
 	l.mu.Unlock()
 	var groups []*run.Group
-	for p := Serve; p < phaseCount && !done(stop); p++ {
+	for p := Serve; p < Phases && !done(stop); p++ {
 		l.reached(p)
-		if p == Lead && l.elect != nil {
+		if p == Lead && l.Elect != nil {
 			l.campaign(ctx, fail)
 			groups = append(groups, nil)
 		} else {
@@ -60,39 +66,39 @@ func (l *life) run(ctx context.Context) error {
 			groups = append(groups, group)
 			l.start(p, group)
 		}
-		if l.settled != nil {
-			l.settled(stop, p)
+		if l.Settled != nil {
+			l.Settled(stop, p)
 		}
 	}
-	l.reached(phaseCount)
+	l.reached(Phases)
 	<-stop.Done()
 	cause := context.Cause(stop)
 	stopped := time.Now()
 	l.setStopped(stopped)
-	l.logger.Info("manager stops", "cause", cause)
+	l.Logger.Info("manager stops", "cause", cause)
 	var late []error
 	for i := len(groups) - 1; i >= 0; i-- {
-		if i == min(int(Sync), len(groups)-1) && l.drained != nil {
-			l.drained(stopped)
+		if i == min(int(Sync), len(groups)-1) && l.Drained != nil {
+			l.Drained(stopped)
 		}
 		if err := l.end(Phase(i), groups[i], cause); err != nil {
-			l.logger.Error("not everything has ended, going on", "err", err)
+			l.Logger.Error("not everything has ended, going on", "err", err)
 			late = append(late, err)
 		}
 	}
-	l.logger.Info("manager has stopped", "took", time.Since(stopped))
+	l.Logger.Info("manager has stopped", "took", time.Since(stopped))
 	return l.result(cause, late)
 }
 
-// begin refuses a second run beside the first, and a run while members of the last one have not ended.
-func (l *life) begin() error {
+// Begin refuses a second run beside the first, and a run while members of the last one have not ended.
+func (l *Life) Begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running {
 		return fmt.Errorf("manager: %w", run.ErrRunning)
 	}
 	var names []string
-	for p := range Phase(phaseCount) {
+	for p := range Phase(Phases) {
 		names = append(names, l.unendedLocked(p)...)
 	}
 	if len(names) > 0 {
@@ -105,15 +111,16 @@ func (l *life) begin() error {
 	return nil
 }
 
-func (l *life) finish() {
+// Finish ends what Begin began.
+func (l *Life) Finish() {
 	l.mu.Lock()
 	l.running, l.stopped = false, time.Time{}
 	l.mu.Unlock()
 	l.notify()
 }
 
-// reached records that a phase starts; phaseCount: all have started.
-func (l *life) reached(p Phase) {
+// reached records that a phase starts; Phases: all have started.
+func (l *Life) reached(p Phase) {
 	l.mu.Lock()
 	l.at = p
 	l.mu.Unlock()
@@ -121,21 +128,21 @@ func (l *life) reached(p Phase) {
 }
 
 // setStopped records that the phases are told to stop.
-func (l *life) setStopped(stopped time.Time) {
+func (l *Life) setStopped(stopped time.Time) {
 	l.mu.Lock()
 	l.stopped = stopped
 	l.mu.Unlock()
 	l.notify()
 }
 
-func (l *life) notify() {
-	if l.changed != nil {
-		l.changed()
+func (l *Life) notify() {
+	if l.Changed != nil {
+		l.Changed()
 	}
 }
 
-// ready is nil when every phase has started, and none was told to stop.
-func (l *life) ready() error {
+// Ready is nil when every phase has started, and none was told to stop.
+func (l *Life) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -143,14 +150,14 @@ func (l *life) ready() error {
 		return errors.New("does not run")
 	case !l.stopped.IsZero():
 		return errors.New("stops")
-	case l.at < phaseCount:
+	case l.at < Phases:
 		return fmt.Errorf("starts: in phase %s", l.at)
 	}
 	return nil
 }
 
-// stopping is the time since the phases were told to stop; zero if they were not.
-func (l *life) stopping() time.Duration {
+// Stopping is the time since the phases were told to stop; zero if they were not.
+func (l *Life) Stopping() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped.IsZero() {
@@ -160,7 +167,7 @@ func (l *life) stopping() time.Duration {
 }
 
 // start runs the members of a phase. Members that are added to it later start at once, until shut.
-func (l *life) start(p Phase, group *run.Group) {
+func (l *Life) start(p Phase, group *run.Group) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.groups[p] = group
@@ -172,15 +179,15 @@ func (l *life) start(p Phase, group *run.Group) {
 }
 
 // shut ends the start of further members in a phase.
-func (l *life) shut(p Phase) {
+func (l *Life) shut(p Phase) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.groups[p] = nil
 }
 
-// end stops a phase and waits until its members have ended. It returns a *StopTimeoutError when its bound
-// passes first. A nil group stands for the phase of the campaign.
-func (l *life) end(p Phase, group *run.Group, cause error) error {
+// end stops a phase and waits until its members have ended. It returns an error when its bound passes
+// first. A nil group stands for the phase of the campaign.
+func (l *Life) end(p Phase, group *run.Group, cause error) error {
 	l.shut(p)
 	l.mu.Lock()
 	var waits []<-chan struct{}
@@ -197,9 +204,9 @@ func (l *life) end(p Phase, group *run.Group, cause error) error {
 		c.stop(cause)
 		waits = append(waits, c.ended) // after its members
 	}
-	if !await(waits, l.bounds[p]) {
+	if !await(waits, l.Bounds[p]) {
 		if names := l.unended(p); len(names) > 0 {
-			return &StopTimeoutError{Phase: p, After: l.bounds[p], Names: names}
+			return l.Late(p, l.Bounds[p], names)
 		}
 	}
 	if group != nil {
@@ -228,13 +235,13 @@ func await(ends []<-chan struct{}, bound time.Duration) bool {
 
 // unended names the members of a phase that have not ended. The election waits for all members, so it is
 // named only when it alone has not ended.
-func (l *life) unended(p Phase) (names []string) {
+func (l *Life) unended(p Phase) (names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.unendedLocked(p)
 }
 
-func (l *life) unendedLocked(p Phase) (names []string) {
+func (l *Life) unendedLocked(p Phase) (names []string) {
 	for _, b := range l.order {
 		if b.phase == p && !b.endedLocked() {
 			names = append(names, b.describe())
@@ -247,15 +254,15 @@ func (l *life) unendedLocked(p Phase) (names []string) {
 }
 
 // result is the error of a run that ended for cause.
-func (l *life) result(cause error, late []error) error {
+func (l *Life) result(cause error, late []error) error {
 	var errs []error
 	add := func(err error) {
 		if err != nil && err != cause {
 			errs = append(errs, err)
 		}
 	}
-	if err := inOrder(cause); err != nil {
-		errs = append(errs, err)
+	if !l.InOrder(cause) {
+		errs = append(errs, cause)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,14 +279,6 @@ func (l *life) result(cause error, late []error) error {
 		return errs[0]
 	}
 	return errors.Join(errs...)
-}
-
-// inOrder is nil for the causes of an end in good order: a plain cancel, or a signal.
-func inOrder(cause error) error {
-	if _, ok := errors.AsType[*SignalError](cause); ok || cause == context.Canceled {
-		return nil
-	}
-	return cause
 }
 
 func done(ctx context.Context) bool { return ctx.Err() != nil }
