@@ -80,12 +80,13 @@ func newPair(t *testing.T, real, memory server) pair {
 	return pair{[2]server{real, memory}, [2]*http.Client{httpClient(t, real.RESTConfig()), httpClient(t, memory.RESTConfig())}, new(atomic.Int64)}
 }
 
-// talk has a conversation with both servers, and returns how their answers differ. No other has the number n.
-func (p pair) talk(t *testing.T, n int, c conformanceCase) (differ []string) {
+// talk has a conversation with both servers, and returns how their answers differ. No other has the number n. patience
+// is that of the session.
+func (p pair) talk(t *testing.T, n, patience int, c conformanceCase) (differ []string) {
 	t.Helper()
 	var out [2][]string
 	for i, on := range p.servers {
-		s := &session{t: t, client: p.clients[i], on: on, url: on.URL(), real: i == 0, ns: fmt.Sprintf("c-%d", n), names: map[string]string{}}
+		s := &session{t: t, client: p.clients[i], on: on, url: on.URL(), real: i == 0, patience: patience, ns: fmt.Sprintf("c-%d", n), names: map[string]string{}}
 		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
 		c.run(s)
 		out[i] = s.out
@@ -111,10 +112,10 @@ func (p pair) talk(t *testing.T, n int, c conformanceCase) (differ []string) {
 // compare fails the test if the servers differ each time.
 func (p pair) compare(t *testing.T, n int, c conformanceCase) {
 	t.Helper()
-	differ := p.talk(t, n, c)
+	differ := p.talk(t, n, 1, c)
 	for again := 1; len(differ) > 0 && again <= repeats; again++ {
 		t.Logf("once more, since they differ:\n%s", strings.Join(differ, "\n"))
-		differ = p.talk(t, n+again*apart, c)
+		differ = p.talk(t, n+again*apart, 4*again, c)
 	}
 	for _, d := range differ {
 		t.Error(d)

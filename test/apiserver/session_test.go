@@ -29,6 +29,7 @@ type session struct {
 	// loose leaves out versions. The handlers of some kinds set times, so a write that repeats the last one has a new
 	// version if it comes in another second.
 	loose    bool
+	patience int // watches last this many seconds for each second that the case says; 0: as it says
 	out      []string
 	versions []string // resource versions in the order of their appearance
 	uids     []string
@@ -109,8 +110,14 @@ func (s *session) patch(kind, path, body string) answer {
 }
 func (s *session) delete(path, body string) answer { s.t.Helper(); return s.do("DELETE", path, body) }
 
+// short is the time of a watch that tells what has happened, and ends.
+var short = regexp.MustCompile(`\btimeoutSeconds=1(&|$)`)
+
 func (s *session) request(method, path, body string, header ...string) *http.Response {
 	s.t.Helper()
+	if s.patience > 1 {
+		path = short.ReplaceAllString(path, fmt.Sprintf("timeoutSeconds=%d$1", s.patience))
+	}
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)

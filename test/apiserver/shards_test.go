@@ -325,24 +325,32 @@ func ringCases() (cases []conformanceCase) {
 			ranges := cuts(r)
 			all := k.make(s, 0, 12)
 			s.await(k.of(), all[11].Metadata.UID)
-			from := "watch=1&timeoutSeconds=2&labelSelector=case%3DNS&resourceVersion=" + all[0].Metadata.ResourceVersion
-			whole := s.watch(k.of(from))
+			from := "watch=1&labelSelector=case%3DNS&resourceVersion=" + all[0].Metadata.ResourceVersion
+			live := from + "&timeoutSeconds=600" // each is read as far as it must come
+			whole := s.watch(k.of(live))
 			var parts []*events
 			for _, part := range ranges {
-				parts = append(parts, s.watch(k.of(from, selector(shard("uid", part[0], part[1])))))
+				parts = append(parts, s.watch(k.of(live, selector(shard("uid", part[0], part[1])))))
 			}
 			for range 10 {
 				s.patch(mergePatch, k.path+"/"+all[r.IntN(12)].Metadata.Name, fmt.Sprintf(`{"metadata":{"annotations":{"n":"%d"}}}`, r.IntN(99)))
 			}
 			s.delete(k.path+"/"+all[r.IntN(12)].Metadata.Name, "")
-			wantList, wantEvents := s.items(k.of()), whole.texts()
+			wantList, wantEvents := s.items(k.of()), whole.texts(func(got []string) bool {
+				return strings.HasPrefix(got[len(got)-1], `{"type":"DELETED"`)
+			})
 			s.note("%d objects, %d shards", len(wantList), len(ranges))
 			for i, part := range ranges {
-				within := func(text string) bool { h := hashOf(uidIn(text)); return part[0] <= h && h <= part[1] }
-				for what, pair := range map[string][2][]string{"objects": {wantList, s.items(k.of(selector(shard("uid", part[0], part[1]))))}, "events": {wantEvents, parts[i].texts()}} {
-					want := slices.DeleteFunc(slices.Clone(pair[0]), func(text string) bool { return !within(text) })
-					if !slices.Equal(pair[1], want) {
-						s.t.Errorf("the real server: %t: shard %d of %v has other %s:\ngot  %s\nwant %s", s.real, i, ranges, what, pair[1], want)
+				in := selector(shard("uid", part[0], part[1]))
+				out := func(text string) bool { h := hashOf(uidIn(text)); return h < part[0] || part[1] < h }
+				objects, told := slices.DeleteFunc(slices.Clone(wantList), out), slices.DeleteFunc(slices.Clone(wantEvents), out)
+				for what, pair := range map[string][2][]string{
+					"objects":         {objects, s.items(k.of(in))},
+					"events":          {told, parts[i].first(len(told))},
+					"events, read on": {told, s.whole(k.of(from, in), len(told))},
+				} {
+					if !slices.Equal(pair[1], pair[0]) {
+						s.t.Errorf("the real server: %t: shard %d of %v has other %s:\ngot  %s\nwant %s", s.real, i, ranges, what, pair[1], pair[0])
 					}
 				}
 			}
@@ -368,15 +376,40 @@ func (s *session) items(path string) (out []string) {
 	return out
 }
 
-// texts returns all events until the end of a watch.
-func (e *events) texts() (out []string) {
+// texts returns events until there are enough, or until the end of the watch. enough is asked after each.
+func (e *events) texts(enough func(got []string) bool) (out []string) {
 	for {
 		text, err := e.read()
 		if err != nil {
 			return out
 		}
-		out = append(out, string(text))
+		if out = append(out, string(text)); enough(out) {
+			return out
+		}
 	}
+}
+
+// first returns n events.
+func (e *events) first(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	return e.texts(func(got []string) bool { return len(got) == n })
+}
+
+// whole returns all events until the end of a watch of what has happened. On a busy machine its time may end before it
+// has told n events: it is opened again for longer.
+func (s *session) whole(path string, n int) (out []string) {
+	s.t.Helper()
+	noted := len(s.out)
+	defer func() { s.out = s.out[:noted] }() // how often it was opened is chance
+	for seconds := 1; seconds < 100; seconds *= 4 {
+		w := s.watch(fmt.Sprintf("%s&timeoutSeconds=%d", path, seconds))
+		if out = w.texts(func([]string) bool { return false }); len(out) >= n {
+			break
+		}
+	}
+	return out
 }
 
 // uidIn returns the uid of an object, or of that of an event.
