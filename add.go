@@ -7,8 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/internal/life"
+	"github.com/flyball-io/flyball/internal/readiness"
+	"github.com/flyball-io/flyball/object"
 )
 
 // Add runs a function in a phase whenever the manager runs; at once, if that phase runs already. run
@@ -77,16 +81,28 @@ func addError(name string, err error) error {
 
 // checked adds the state of a controller to the readiness checks and to the debug pages.
 func (m *Manager) checked(c controller.Interface) closer {
-	optional := m.optionalKinds(c)
+	checked := readiness.Controller{Interface: c, Kinds: func() []schema.GroupKind { return kindsOf(c.Kinds(nil)) }}
+	for _, at := range m.allClusters() {
+		for _, kind := range kindsOf(c.OptionalKinds(m.in(at))) {
+			checked.Optional = append(checked.Optional, readiness.Kind{Cluster: at.cluster, GroupKind: kind})
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.controllers[c.Name()], m.optional[c.Name()] = c, optional
+	m.controllers[c.Name()] = checked
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.controllers, c.Name())
-		delete(m.optional, c.Name())
 	}
+}
+
+// kindsOf are the kinds that objects name.
+func kindsOf(all []object.Object) (kinds []schema.GroupKind) {
+	for _, o := range all {
+		kinds = append(kinds, o.GetObjectKind().GroupVersionKind().GroupKind())
+	}
+	return kinds
 }
 
 // in returns what the methods of controllers of m take for a cluster.

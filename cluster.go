@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/flyball-io/flyball/internal/life"
+	"github.com/flyball-io/flyball/internal/readiness"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/option"
 )
@@ -33,7 +34,7 @@ var ofCluster = []string{"Config", "Kubeconfig", "Context", "Scheme", "Cache", "
 // checks fail; see controller.Options.CacheSyncTimeout and [Manager.Ready]. The metrics of its cache, clients, events and controllers have the label cluster, and its
 // lines in the log the key cluster. A cluster stays as long as m.
 func (m *Manager) Cluster(name string, o Options) (*Manager, error) {
-	if name == "" || checkName(name) != name || strings.Contains(name, ":") {
+	if name == "" || readiness.CheckName(name) != name || strings.Contains(name, ":") {
 		return nil, &option.Error{Of: "flyball.Manager.Cluster", Field: "name", Err: errors.New("has characters other than letters, digits, dots and the signs - and _")}
 	}
 	c := &Manager{program: m.program, cluster: name, o: m.o}

@@ -1,42 +1,11 @@
 package flyball
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/flyball-io/flyball/client"
 )
-
-// A kind that may wait for the conversion of this program delays readiness for ten seconds at most.
-func TestConversionExcusesLists(t *testing.T) {
-	now := time.Now()
-	for _, tt := range []struct {
-		err   error
-		since time.Time
-		want  bool
-	}{
-		{nil, time.Time{}, false},
-		{nil, now.Add(-9 * time.Second), false},
-		{nil, now.Add(-10 * time.Second), true},
-		{&client.InternalError{}, now, true},
-		{&client.UnavailableError{}, now, true},
-		{&client.TimeoutError{}, now, true},
-		{&client.TooManyRequestsError{}, now, true},
-		{errors.New("the stream ended early"), now, true},
-		{fmt.Errorf("list: %w", &client.ForbiddenError{}), now.Add(-time.Hour), false},
-		{&client.UnauthorizedError{}, now.Add(-time.Hour), false},
-		{&client.NotServedError{}, now.Add(-time.Hour), false},
-	} {
-		if got := waitsForConversion(tt.err, tt.since, now); got != tt.want {
-			t.Errorf("%T %v, %v ago: %v, want %v", tt.err, tt.err, now.Sub(tt.since), got, tt.want)
-		}
-	}
-}
 
 func TestConvertedKindsAreThoseOfHandleConversion(t *testing.T) {
 	order, pod := schema.GroupKind{Group: "shop.example.com", Kind: "Order"}, schema.GroupKind{Kind: "Pod"}

@@ -40,6 +40,7 @@ import (
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/internal/readiness"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/metrics"
 	"github.com/flyball-io/flyball/webhook"
@@ -76,8 +77,7 @@ type program struct {
 	life life.Life
 
 	mu          sync.Mutex
-	controllers map[string]controller.Interface // by name
-	optional    map[string][]clusterKind        // kinds that the server may not serve, by the name of their controller
+	controllers map[string]readiness.Controller // by name
 	clusters    []*Manager                      // the first is that of the program
 }
 
@@ -97,7 +97,7 @@ func New(o Options) (*Manager, error) {
 	}
 	m := &Manager{o: o, files: newKubeconfig(given, o), logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}), program: &program{
 		life: life.Life{Logger: o.Logger, Bounds: o.Stop.resolved(o.GracePeriod), Late: late, InOrder: inOrder, Aborted: controller.WithAbort}, webhooks: newWebhooks(), pageMux: newPathMux(),
-		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]controller.Interface{}, optional: map[string][]clusterKind{},
+		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]readiness.Controller{},
 	}}
 	m.clusters = []*Manager{m}
 	if err := m.connect(); err != nil {

@@ -23,7 +23,7 @@ func (m *Manager) pages() []serve.Page {
 
 func (m *Manager) cachesPage(w http.ResponseWriter, _ *http.Request) {
 	t := table(w, "WATCH", "STATE", "OBJECTS", "REJECTED", "WIRE BYTES", "HELD BYTES", "VERSION")
-	watches := m.watches()
+	watches := m.readiness().Watches()
 	for _, name := range slices.Sorted(maps.Keys(watches)) {
 		s, held := watches[name].State, watches[name].Figures.Store
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", name, s, s.Objects, s.Rejected, held.Bytes, held.Held, s.Watch.ResourceVersion)

@@ -2,7 +2,6 @@ package flyball
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flyball-io/flyball/cache"
-	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/readiness"
 	"github.com/flyball-io/flyball/probe"
 )
 
@@ -79,7 +77,7 @@ func (m *Manager) newProbes() (err error) {
 			return err
 		}
 	}
-	for name, group := range map[string]probe.Group{"caches": m.checkCaches, "controllers": m.checkControllers} {
+	for name, group := range map[string]probe.Group{"caches": m.readiness().Caches, "controllers": m.readiness().ControllerChecks} {
 		if _, err := p.ready.AddGroup(name, group); err != nil {
 			return err
 		}
@@ -126,122 +124,26 @@ func (m *Manager) Health() *probe.Set { return m.probes.health }
 // for a second, or until a phase or a controller starts or ends.
 func (m *Manager) Ready() *probe.Set { return m.probes.ready }
 
-func (m *Manager) checkCaches(context.Context) map[string]error {
-	all, now := map[string]error{}, time.Now()
-	for name, w := range m.watches() {
-		err := w.files.explain(checkWatch(w.Watch))
-		switch {
-		case err == nil:
-		case m.absentOptional(w):
-			err = &probe.ExcusedError{Why: whyOptional, Err: err}
-		case w.cluster != "" && m.servesWebhooks():
-			err = &probe.ExcusedError{Why: whyWebhooks, Err: err}
-		case w.cluster == "" && m.excused(w.Kind.GVK.GroupKind(), w.State, now):
-			err = &probe.ExcusedError{Why: whyConversion, Err: err}
-		}
-		all[checkName("cache:"+name)] = err
+// readiness is what tells whether the caches and controllers are in order.
+func (m *Manager) readiness() readiness.Program {
+	return readiness.Program{
+		Clusters: func() (all []readiness.Cluster) {
+			for _, c := range m.allClusters() {
+				all = append(all, readiness.Cluster{Name: c.cluster, Watches: c.cache.Watches, Explain: c.files.explain})
+			}
+			return all
+		},
+		Controllers: m.controllerSet,
+		Serves:      func() bool { s := m.servers.webhooks; return s != nil && s.Addr() != nil },
+		Converts:    m.webhooks.converts,
 	}
-	return all
-}
-
-// clusterWatch is a watch of one of the clusters.
-type clusterWatch struct {
-	cache.Watch
-	cluster string
-	files   *kubeconfig
-}
-
-// watches are those of all clusters, by distinct names.
-func (m *Manager) watches() map[string]clusterWatch {
-	all := map[string]clusterWatch{}
-	for _, c := range m.allClusters() {
-		for name, w := range watchNames(c.cache.Watches()) {
-			all[strings.TrimPrefix(c.cluster+":"+name, ":")] = clusterWatch{w, c.cluster, c.files}
-		}
-	}
-	return all
-}
-
-func (m *Manager) checkControllers(context.Context) map[string]error {
-	all, excused := map[string]error{}, m.excusedKinds(time.Now())
-	for name, c := range m.controllerSet() {
-		state := c.State()
-		err := checkController(state)
-		if why := m.whyExcused(c, state, excused); err != nil && why != "" {
-			err = &probe.ExcusedError{Why: why, Err: err}
-		}
-		all[checkName("controller:"+name)] = err
-	}
-	return all
 }
 
 // controllerSet is a copy of the controllers by name.
-func (m *Manager) controllerSet() map[string]controller.Interface {
+func (m *Manager) controllerSet() map[string]readiness.Controller {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.controllers)
-}
-
-// watchNames maps distinct names to the watches of a cache. Watches of the same name are numbered in the
-// order of the cache.
-func watchNames(watches []cache.Watch) map[string]cache.Watch {
-	all := make(map[string]cache.Watch, len(watches))
-	same := map[string]int{}
-	for _, w := range watches {
-		name := w.Kind.Resource.GroupResource().String()
-		if w.Selection.Namespace != "" {
-			name += ":" + w.Selection.Namespace
-		}
-		if w.Selection.MetadataOnly {
-			name += ":metadata"
-		}
-		own := name
-		for {
-			if same[name]++; same[name] > 1 {
-				own = fmt.Sprintf("%s:%d", name, same[name])
-			}
-			if _, taken := all[own]; !taken { // a namespace may be a number
-				break
-			}
-		}
-		all[own] = w
-	}
-	return all
-}
-
-var errNotSynced = errors.New("not synced yet")
-
-func checkWatch(w cache.Watch) error {
-	switch {
-	case w.State.Err != nil:
-		return fmt.Errorf("%s: %w", w.State.Watch.Phase, w.State.Err)
-	case !w.State.Synced:
-		return errNotSynced
-	case !w.State.Watch.Phase.Good():
-		return errors.New(w.State.Watch.Phase.String())
-	}
-	return nil
-}
-
-func checkController(s controller.State) error {
-	switch {
-	case s.Err != nil:
-		return s.Err
-	case s.Phase == controller.Syncing:
-		return errNotSynced
-	}
-	return nil
-}
-
-// checkName replaces the characters that a name of a check may not have, and cuts it to 128 bytes.
-func checkName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r) {
-			return r
-		}
-		return '-'
-	}, s)
-	return s[:min(len(s), 128)]
 }
 
 // handler serves the probes of a manager.

@@ -11,16 +11,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/readiness"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/probe"
 	"github.com/flyball-io/flyball/reconcile"
 )
 
@@ -137,30 +134,6 @@ func TestNotReadyWhileItStops(t *testing.T) {
 	}
 }
 
-func TestNamesOfWatchesAreDistinct(t *testing.T) {
-	watch := func(group, resource, ns string, metadata bool) cache.Watch {
-		return cache.Watch{
-			Kind:      informer.Kind{Resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
-			Selection: client.Selection{Namespace: ns, MetadataOnly: metadata},
-		}
-	}
-	got := watchNames([]cache.Watch{
-		watch("", "pods", "", false), watch("", "pods", "", true), watch("", "pods", "web", false),
-		watch("", "pods", "", false), watch("apps", "deployments", "", false),
-	})
-	for _, name := range []string{"pods", "pods:metadata", "pods:web", "pods:2", "deployments.apps"} {
-		if _, ok := got[name]; !ok {
-			t.Errorf("no %q in %v", name, got)
-		}
-	}
-	if name := checkName("controller:my shop/" + strings.Repeat("x", 200)); len(name) != 128 || !strings.HasPrefix(name, "controller:my-shop-x") {
-		t.Error(name)
-	}
-	if _, err := probe.New(checkName("ä {}"), probe.Options{}); err != nil {
-		t.Error(err)
-	}
-}
-
 // The check of a watch that was closed meanwhile passes.
 func TestChecksOfClosedWatchesPass(t *testing.T) {
 	m := newAPI(t).manager(t, Options{})
@@ -169,7 +142,7 @@ func TestChecksOfClosedWatchesPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready := m.Ready()
-	if err := ready.Err(t.Context()); !errors.Is(err, errNotSynced) || !strings.Contains(err.Error(), "cache:pods") {
+	if err := ready.Err(t.Context()); !errors.Is(err, readiness.ErrNotSynced) || !strings.Contains(err.Error(), "cache:pods") {
 		t.Errorf("before it runs: %v", err)
 	}
 	h.Close()

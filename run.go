@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/flyball-io/flyball/client"
@@ -165,17 +164,9 @@ func (m *Manager) cacheSynced(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		if unsynced, ok := errors.AsType[*informer.SyncError](err); ctx.Err() != nil || ok && m.nothingToAwait(unsynced) {
+		if unsynced, ok := errors.AsType[*informer.SyncError](err); ctx.Err() != nil || ok && m.readiness().NothingToAwait(unsynced) {
 			m.logger.Error("not everything in the cache has synced, going on", "err", err)
 			return
 		}
 	}
-}
-
-// nothingToAwait reports whether every missing kind has a known error, or may wait for the webhooks of this program.
-func (m *Manager) nothingToAwait(e *informer.SyncError) bool {
-	now := time.Now()
-	return !slices.ContainsFunc(e.Missing, func(n *informer.NotSyncedError) bool {
-		return n.Unwrap() == nil && !m.excused(n.Kind.GroupKind(), n.State, now)
-	})
 }

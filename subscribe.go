@@ -9,6 +9,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/readiness"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -34,7 +35,7 @@ func (m *Manager) inCluster(err error) error {
 	if err == nil || m.cluster == "" {
 		return err
 	}
-	return &clusterError{m.cluster, err}
+	return &readiness.ClusterError{Cluster: m.cluster, Err: err}
 }
 
 // following is the mapper of a client: it follows the server.
@@ -54,16 +55,6 @@ func (c clusterMapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind)
 	m, err := c.following.Mapping(ctx, gvk)
 	return m, c.manager.inCluster(err)
 }
-
-// clusterError is an error of a watch in a further cluster.
-type clusterError struct {
-	cluster string
-	err     error
-}
-
-func (e *clusterError) Error() string { return "cluster " + e.cluster + ": " + e.err.Error() }
-
-func (e *clusterError) Unwrap() error { return e.err }
 
 // subscription is a subscription with the handle that keeps its kind open.
 type subscription struct {

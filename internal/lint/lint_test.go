@@ -96,6 +96,8 @@ var floors = []map[string]string{
 	},
 	{ // 7
 		"metrics": "the Prometheus metrics of all of the above",
+
+		"internal/readiness": "whether all of the above are in order",
 	},
 	{ // 8: the front door
 		"": "the manager",
