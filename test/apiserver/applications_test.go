@@ -105,7 +105,6 @@ var applicationCases = []controlledCase{
 		s.await(cronJobs+"/often", `"status":{"lastScheduleTime"`) // none is active
 	}, []string{cronJobs, jobs}},
 	{"service", func(s *session) {
-		s.send("PATCH", "/api/v1/nodes/node-0", `{"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}}`, "Content-Type", mergePatch)
 		for _, near := range []string{"Close", "SameZone", "SameNode"} {
 			s.send("POST", s.path("~/services"), `{"metadata":{"name":"`+strings.ToLower(near)+`"},"spec":{"trafficDistribution":"Prefer`+near+`","selector":{"app":"web"},"ports":[{"port":80}]}}`)
 		}

@@ -41,30 +41,41 @@ func TestControllersAsTheRealOnes(t *testing.T) {
 		s := &session{t: t, client: client, url: url, ns: ns, names: map[string]string{}}
 		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
 		s.await("~/serviceaccounts", `"default"`)
+		s.await("/api/v1/nodes", `"node-0"`)
+		s.send("PATCH", "/api/v1/nodes/node-0", `{"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}}`, "Content-Type", mergePatch)
 		c.run(s)
 		return s
 	}
-	for _, c := range slices.Concat(controlledCases, applicationCases, claimCases) {
-		t.Run(c.name, func(t *testing.T) {
-			talk := func(ns string) string {
-				a := run(t, real.RESTConfig(), real.URL(), c, ns)
-				b := run(t, memory.RESTConfig(), memory.URL(), c, ns)
-				want, got := atRest(a, b, append(slices.Clip(c.ends), eventsPath))
-				if len(want) == 0 {
-					t.Error("the case leaves nothing")
-				}
-				return cmp.Diff(strings.Split(strings.Join(want, "\n"), "\n"), strings.Split(strings.Join(got, "\n"), "\n"))
+	compare := func(t *testing.T, c controlledCase) {
+		talk := func(ns string) string {
+			a := run(t, real.RESTConfig(), real.URL(), c, ns)
+			b := run(t, memory.RESTConfig(), memory.URL(), c, ns)
+			want, got := atRest(a, b, append(slices.Clip(c.ends), eventsPath))
+			if len(want) == 0 {
+				t.Error("the case leaves nothing")
 			}
-			ns := "run-" + strings.ReplaceAll(c.name, " ", "-")
-			d := talk(ns)
-			if d != "" { // see repeats
-				t.Logf("once more, since they differ:\n%s", d)
-				d = talk(ns + "-again")
-			}
-			if d != "" {
-				t.Errorf("(-real +memory):\n%s", d)
-			}
-		})
+			return cmp.Diff(strings.Split(strings.Join(want, "\n"), "\n"), strings.Split(strings.Join(got, "\n"), "\n"))
+		}
+		ns := "run-" + strings.ReplaceAll(c.name, " ", "-")
+		d := talk(ns)
+		if d != "" { // see repeats
+			t.Logf("once more, since they differ:\n%s", d)
+			d = talk(ns + "-again")
+		}
+		if d != "" {
+			t.Errorf("(-real +memory):\n%s", d)
+		}
+	}
+	t.Run("together", func(t *testing.T) {
+		for _, c := range slices.Concat(controlledCases, applicationCases) {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				compare(t, c)
+			})
+		}
+	})
+	for _, c := range claimCases { // they change nodes, and look at all volumes
+		t.Run(c.name, func(t *testing.T) { compare(t, c) })
 	}
 }
 
