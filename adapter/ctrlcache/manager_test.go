@@ -138,7 +138,7 @@ func readYourWrites(t *testing.T, rounds int) {
 							t.Error(err)
 						}
 					}
-					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 					defer cancel()
 					err := c.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: name}, &corev1.ConfigMap{})
 					if err != nil && !apierrors.IsNotFound(err) {

@@ -27,7 +27,7 @@ func controlled(t *testing.T, names ...string) (*apiserver.Server, *client.Live)
 
 func settle(t *testing.T, s *apiserver.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := s.Settle(ctx); err != nil {
 		t.Fatal(err)

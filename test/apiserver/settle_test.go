@@ -19,7 +19,7 @@ import (
 
 // What controllers were about to do when the state was restored does not happen in the restored state.
 func TestRestoreEndsRequestsOfControllers(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	s, c := controlled(t, "deployment")
 	snap := s.Snapshot()

@@ -20,7 +20,8 @@ import (
 // logged of the object, and how the object has changed:
 //   - at once, on a server in memory, when nothing moves any more. The server's controllers and the operator have
 //     nothing to do, now or later. Retries of a reconcile that has failed ten times in a row do not count. A
-//     Program.Run is not watched for that. A periodic RequeueAfter always has something to do.
+//     Program.Run is not watched for that. A periodic RequeueAfter always has something to do. What else acts on the
+//     server, such as another process of the test, is not seen: wait for that in a loop of your own.
 //   - when Program.Bound is over. Until then Await logs twice a minute what it waits for.
 func Await[T any, P object.Ptr[T]](t testing.TB, op *Operator, obj P, ok func(P) bool) P {
 	t.Helper()

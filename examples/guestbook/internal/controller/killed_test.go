@@ -92,16 +92,20 @@ func onlyWebhooks(mgr *flyball.Manager) error {
 		convert.Serve(mgr, convert.Hub[webappv1.Guestbook](), convert.SpokeByMethods[webappv2.Guestbook, webappv1.Guestbook]()))
 }
 
-// awaitLeader returns the name of the replica that leads.
+// awaitLeader returns the name of the replica that leads. Replicas are processes, of which operatortest.Await knows
+// nothing.
 func awaitLeader(t *testing.T, op *operatortest.Operator, rs *replicas) (name string) {
 	t.Helper()
-	held := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: lease, Namespace: op.Namespace}}
-	operatortest.Await(t, op, held, func(l *coordinationv1.Lease) bool {
-		if l.Spec.HolderIdentity == nil {
-			return false
+	eventually(t, settle, func(ctx context.Context) error {
+		held, err := client.Get[coordinationv1.Lease](ctx, op.Client, object.Key{Namespace: op.Namespace, Name: lease})
+		if err != nil {
+			return err
 		}
-		name = *l.Spec.HolderIdentity
-		return rs.lives(name)
+		if held.Spec.HolderIdentity == nil || !rs.lives(*held.Spec.HolderIdentity) {
+			return fmt.Errorf("nobody who lives holds %+v", held.Spec)
+		}
+		name = *held.Spec.HolderIdentity
+		return nil
 	})
 	return name
 }
