@@ -76,8 +76,6 @@ var floors = []map[string]string{
 		"condition": "status conditions, written once",
 		"finalizer": "clean-up before an object goes",
 		"child":     "objects that belong to another one",
-
-		"internal/audit": "whether a watch has lost events",
 		"internal/delta": "changes that wait for a slow reader of a store",
 
 		"webhook/internal/review": "bodies, limits and answers of webhooks",

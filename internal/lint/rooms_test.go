@@ -32,7 +32,7 @@ var rooms = []room{
 	// It rose by 90 for a log whose first line says what program it is, and whose level leaves the format as it is.
 	// It rose by 60 for managed fields that move between versions (ADR 44).
 	// It rose by 80 for caches that keep to their namespaces when the scope of a kind changes.
-	{"pipeline", 28630, 19000, []string{
+	{"pipeline", 28410, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -73,7 +73,7 @@ var rooms = []room{
 	{"tools", 200, 200, []string{"internal/recording"}},
 	// It rose by 20 for the paths of fields that a type does not have.
 	// It rose by 80 for one description of the fields of Go structs.
-	{"internal", 14770, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14160, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -96,7 +96,7 @@ var rooms = []room{
 // It rose by 90 with pipeline and shelf, for managed fields that move between versions.
 // It rose by 80 with pipeline, for caches that keep to their namespaces.
 // It rose by 60 with internal, for one description of the fields of Go structs.
-const maxCore = 55730
+const maxCore = 54940
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
