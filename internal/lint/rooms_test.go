@@ -32,7 +32,7 @@ var rooms = []room{
 	// It rose by 90 for a log whose first line says what program it is, and whose level leaves the format as it is.
 	// It rose by 60 for managed fields that move between versions (ADR 44).
 	// It rose by 80 for caches that keep to their namespaces when the scope of a kind changes.
-	{"pipeline", 28410, 19000, []string{
+	{"pipeline", 28400, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -40,7 +40,7 @@ var rooms = []room{
 	// It rose by 70 for roles that are aggregated, or not bound.
 	// It rose by 40 for conversions that would lose fields, and say which.
 	// It rose by 30 for checks that fail at a start, which is no warning.
-	{"shelf", 12370, 10000, []string{
+	{"shelf", 12345, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -65,15 +65,16 @@ var rooms = []room{
 	// It rose by 30 for goroutines that may take their time to end.
 	// It rose by 50 for a control plane whose source is a published module.
 	// It rose by 30 for what a manager has to do, which the demonstration and test/operatortest read in one way.
-	{"test kits", 7400, 4600, []string{
+	{"test kits", 7382, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload", "internal/replicas", "internal/sizes",
 	}},
-	// What the command-line tool shares with the benchmarks. No operator has it in it.
-	{"tools", 200, 200, []string{"internal/recording"}},
+	// What the command-line tool shares with the benchmarks and the test kits. No operator has it in it. It rose by 38 for
+	// one download of modules, which three had.
+	{"tools", 238, 200, []string{"internal/gomod", "internal/recording"}},
 	// It rose by 20 for the paths of fields that a type does not have.
 	// It rose by 80 for one description of the fields of Go structs.
-	{"internal", 14160, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14185, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. It only falls; 40,000 is the goal.
@@ -96,7 +97,7 @@ var rooms = []room{
 // It rose by 90 with pipeline and shelf, for managed fields that move between versions.
 // It rose by 80 with pipeline, for caches that keep to their namespaces.
 // It rose by 60 with internal, for one description of the fields of Go structs.
-const maxCore = 54940
+const maxCore = 54930
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
