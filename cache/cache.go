@@ -37,9 +37,8 @@ type Options struct {
 	// Resync is the resync period of handlers, and of controllers of a manager, that set none; see
 	// controller.Options. Zero or negative means never.
 	Resync time.Duration
-	// Audit is the approximate interval of audits. An audit lists the metadata of each kind and
-	// compares it with the held objects, to find and repair lost events of its watch. See
-	// [informer.Options] for its cost. Zero means 6 h. Negative means never.
+	// Audit is the approximate interval of audits. An audit lists each kind, to find and repair lost
+	// events of its watch. See [informer.Options] for its cost. Zero means 6 h. Negative means never.
 	Audit time.Duration
 	// KeepManagedFields keeps metadata.managedFields of every kind. See KindOptions for a single
 	// kind. By default the cache removes them from every object on arrival, so reads return none.
@@ -106,7 +105,6 @@ type Cache struct {
 	conn        Connection
 	o           Options
 	overrides   map[schema.GroupVersionKind][]KindOptions
-	audits      *reflector.Limiter
 	types       sync.Map // of *openKind, by Go type: resolved reads; written with mu held
 	transformed sync.Map // kinds with a transform
 
@@ -136,10 +134,6 @@ type openKind struct {
 	readBy     map[schema.GroupVersionKind]*openKind // the map of the cache that has it; nil: none
 }
 
-// auditLimit is the limit of all audits of a cache. Its patience never falls below two seconds: an
-// audit pauses for up to one between two pages, and keeps its permit.
-var auditLimit = reflector.LimiterOptions{Lists: 1, Rate: 10, Patience: 20 * time.Second}
-
 // New returns an empty cache. It starts no goroutine and sends no request.
 func New(conn Connection, o Options) (*Cache, error) {
 	switch {
@@ -153,7 +147,7 @@ func New(conn Connection, o Options) (*Cache, error) {
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	c := &Cache{
-		conn: conn, o: o, audits: reflector.NewLimiter(auditLimit),
+		conn: conn, o: o,
 		overrides: make(map[schema.GroupVersionKind][]KindOptions),
 		shared:    make(map[selectionKey]*shared),
 		kinds:     make(map[schema.GroupVersionKind]*openKind),

@@ -79,7 +79,7 @@ func (c *Cache) renew(s *shared) error {
 	o := informer.Options{
 		Kind: s.kind, Selection: s.sel, Scheme: c.conn.Scheme, Indexes: map[string]store.Indexer{},
 		Resync: c.o.Resync, OnProblem: c.o.OnProblem, Logger: c.o.Logger,
-		Audit: c.o.Audit, AuditLimiter: c.audits,
+		Audit: c.o.Audit,
 	}
 	o.Reflector.Limiter, o.Reflector.Within = c.o.Limiter, s.within
 	c.configure(&o)

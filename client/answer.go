@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // maxStatus is the maximum number of bytes that are read of the body of an error.
@@ -66,10 +68,10 @@ func pageReason(code int) metav1.StatusReason {
 	switch code {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout,
 		http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
-		return reasonOf(code)
+		return wire.ReasonOf(code)
 	}
 	if code >= http.StatusInternalServerError {
-		return reasonOf(code)
+		return wire.ReasonOf(code)
 	}
 	return metav1.StatusReasonUnknown
 }

@@ -22,17 +22,12 @@ import (
 type Feed struct {
 	c    *Live
 	kind *wire.Kind
-	meta *wire.Kind // the same kind, metadata only
 	sel  Selection
 }
 
 // Feed returns the feed of a kind. It sends nothing.
 func (c *Live) Feed(gvk schema.GroupVersionKind, sel Selection) *Feed {
-	f := &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: sel.MetadataOnly}, sel: sel}
-	if f.meta = f.kind; !sel.MetadataOnly {
-		f.meta = &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: true}
-	}
-	return f
+	return &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: sel.MetadataOnly}, sel: sel}
 }
 
 // Kind is the kind of the objects. Every [wire.Raw] of this Feed points to it.
@@ -46,25 +41,15 @@ func (f *Feed) Kind() *wire.Kind { return f.kind }
 // Reading the list returns the errors of package wire. They wrap an [UnavailableError] or a
 // [TimeoutError] if the connection breaks.
 func (f *Feed) List(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
-	return f.list(ctx, f.kind, q)
-}
-
-// ListMetadata is List for the metadata of the same objects. A server without such lists answers with
-// code 406, a [RejectedError], or with whole objects: see [wire.ListMeta].Metadata.
-func (f *Feed) ListMetadata(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
-	return f.list(ctx, f.meta, q)
-}
-
-func (f *Feed) list(ctx context.Context, kind *wire.Kind, q wire.ListQuery) (*wire.List, error) {
 	o := ListOptions{
 		Selection: f.sel,
 		Limit:     q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
 	}
-	call, resp, err := f.send(ctx, kind, verbList, listQuery(&o))
+	call, resp, err := f.send(ctx, verbList, listQuery(&o))
 	if err != nil {
 		return nil, err
 	}
-	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), kind, wire.Limits{})
+	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), f.kind, wire.Limits{})
 	if err != nil {
 		return nil, streamError(call, resp, err)
 	}
@@ -82,7 +67,7 @@ func (f *Feed) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error
 	o := ListOptions{Selection: f.sel, ResourceVersion: q.ResourceVersion}
 	query := listQuery(&o)
 	watchParameters(query, q)
-	call, resp, err := f.send(ctx, f.kind, verbWatch, query)
+	call, resp, err := f.send(ctx, verbWatch, query)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +91,7 @@ func watchParameters(query url.Values, q wire.WatchQuery) {
 }
 
 // send maps the kind at each call, so that it finds a kind that the server begins to serve later.
-func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url.Values) (Call, *http.Response, error) {
+func (f *Feed) send(ctx context.Context, verb string, query url.Values) (Call, *http.Response, error) {
 	if err := watchable(&f.sel); err != nil {
 		return Call{}, nil, err
 	}
@@ -115,11 +100,10 @@ func (f *Feed) send(ctx context.Context, kind *wire.Kind, verb string, query url
 		return Call{}, nil, err
 	}
 	t.call.Initial = query.Has("sendInitialEvents")
-	t.unusual = kind != f.kind
 	enc := wire.JSON
-	if wire.HasProtobuf(kind.GoType()) {
+	if wire.HasProtobuf(f.kind.GoType()) {
 		enc = wire.Protobuf
 	}
-	resp, err := f.c.get(ctx, t, kind, enc, request{query: query, direct: true, stream: verb == verbWatch})
+	resp, err := f.c.get(ctx, t, f.kind, enc, request{query: query, direct: true, stream: verb == verbWatch})
 	return t.call, resp, err
 }

@@ -1,14 +1,14 @@
 package client
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // statusError makes the error for a Status by its reason, or by its code if it has no reason.
@@ -26,7 +26,7 @@ func statusError(call Call, s metav1.Status, after time.Duration) error {
 // has not processed the request.
 func typedError(call Call, s metav1.Status, after time.Duration, refused bool) error {
 	if s.Reason == "" || s.Reason == metav1.StatusReasonUnknown {
-		s.Reason = reasonOf(int(s.Code))
+		s.Reason = wire.ReasonOf(int(s.Code))
 	}
 	if s.Message == "" {
 		s.Message = "the server answered " + strconv.Itoa(int(s.Code)) + " " + string(s.Reason)
@@ -78,21 +78,6 @@ func failureOf(call Call, s metav1.Status, after time.Duration) error {
 		return &InternalError{RequestError: f}
 	}
 	return &RejectedError{f}
-}
-
-// reasonOf is the reason for a code.
-func reasonOf(code int) metav1.StatusReason {
-	switch code {
-	case http.StatusGone:
-		return metav1.StatusReasonGone
-	case http.StatusRequestEntityTooLarge:
-		return metav1.StatusReasonRequestEntityTooLarge
-	case http.StatusBadGateway:
-		return metav1.StatusReasonServiceUnavailable
-	case http.StatusRequestTimeout:
-		return metav1.StatusReasonTimeout
-	}
-	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
 }
 
 // absence is the error for a 404. Only a Status that names the object of the call says that the object does

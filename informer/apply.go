@@ -12,8 +12,8 @@ import (
 )
 
 // applier is the store's only writer, and the Sink of the reflector. It runs on the reader's goroutine for
-// updates of the server. It runs on its own goroutine for joins, resyncs, audits and memory release, and for
-// the updates of the inbox.
+// updates of the server. It runs on its own goroutine for joins, resyncs and memory release, and for the
+// updates of the inbox.
 type applier struct {
 	in        *Informer
 	writeLock *lock.Mutex
@@ -39,7 +39,6 @@ func (a *applier) stop() {
 	a.writeLock.Lock()
 	defer a.writeLock.Unlock()
 	a.wake.Stop()
-	a.in.audits.stop()
 	a.idle.timer.Stop()
 	if a.txn != nil {
 		a.txn.Discard()
@@ -69,7 +68,7 @@ func (a *applier) run(ctx context.Context) error {
 	}
 }
 
-// round applies the inbox, and does the joins, resyncs, memory release and audits that are due.
+// round applies the inbox, and does the joins, resyncs and memory release that are due.
 func (a *applier) round() {
 	a.writeLock.Lock()
 	defer a.writeLock.Unlock()
@@ -78,16 +77,7 @@ func (a *applier) round() {
 	a.join()
 	a.resync(time.Now())
 	a.releaseIdle(time.Now())
-	a.in.audits.due(time.Now())
 	a.in.weigh()
-}
-
-// catchUp applies and commits the updates that the reader pushed before the call.
-func (a *applier) catchUp() {
-	a.writeLock.Lock()
-	defer a.writeLock.Unlock()
-	a.applyInbox()
-	a.commit()
 }
 
 // Apply applies an update to the open transaction, or pushes it to the inbox.
@@ -185,7 +175,7 @@ func (a *applier) apply(u *reflector.Update) {
 			a.txn.Replace()
 		}
 	case reflector.Sweep:
-		a.endReplace(u.Version)
+		a.endReplace(u)
 	case reflector.Discard:
 		a.txn.Discard()
 		a.txn, a.relisting, a.reset = nil, false, false
@@ -214,11 +204,11 @@ func (a *applier) commit() {
 
 // endReplace commits a list. The first list makes the informer synced. An empty version says that the server does
 // not serve the kind: that does not make the informer synced.
-func (a *applier) endReplace(version string) {
+func (a *applier) endReplace(u *reflector.Update) {
 	a.relisting, a.reset = false, false
 	defer a.in.avail.replaced()
 	synced := a.in.HasSynced()
-	if version == "" && !synced {
+	if u.Version == "" && !synced {
 		a.txn.Discard()
 		a.txn, a.incoming = nil, nil
 		return
@@ -230,13 +220,15 @@ func (a *applier) endReplace(version string) {
 	if !synced {
 		close(a.in.synced)
 	}
+	if u.Audited != "" {
+		a.in.audited(u, changes)
+	}
 	a.publish(changes)
 	if !synced {
 		for _, r := range a.in.registered() {
 			r.listed()
 		}
 		a.resync(time.Now()) // the first periods begin
-		a.in.audits.begin(time.Now())
 	}
 }
 

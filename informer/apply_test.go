@@ -77,7 +77,7 @@ func newRig(t *testing.T) *rig {
 func (b *rig) apply(t *testing.T) (told, seen string) {
 	t.Helper()
 	b.a.Commit()
-	b.a.catchUp()
+	b.a.round()
 	var names []string
 	for e := range b.in.store.Snapshot().All() {
 		names = append(names, e.Header().Name)

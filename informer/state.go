@@ -92,7 +92,7 @@ type Figures struct {
 
 // Figures returns the present figures.
 func (in *Informer) Figures() Figures {
-	f := Figures{Store: in.store.Stats(), Queue: in.applier.inbox.figures(), Budget: in.o.Budget.State(), Audit: in.audits.figures()}
+	f := Figures{Store: in.store.Stats(), Queue: in.applier.inbox.figures(), Budget: in.o.Budget.State(), Audit: in.auditStats()}
 	for _, r := range in.registered() {
 		s := r.Stats()
 		f.Handlers.Pending += s.Pending

@@ -47,6 +47,7 @@ type core struct {
 	notAPIs   int          // consecutive answers that are not an API server's
 	missing   missing
 	loss      lossCheck
+	auditAt   time.Time // when the next audit is due; zero: never
 
 	streamFailures int       // consecutive streaming lists that failed
 	streamAt       time.Time // the earliest time of the next streaming list
@@ -109,8 +110,8 @@ type plan struct {
 	onePage  bool // all objects in one page
 	paged    bool // no streaming list
 	reset    bool // the server went back in time
+	exact    bool // of exactly the sink's version, unless newest
 	optional bool // the watch works, and resumes if this list fails
-	failures int  // of an optional list
 }
 
 // stepTime is the time of a Step, and its random number.
@@ -153,9 +154,6 @@ func (c *core) step(at stepTime, in input) action {
 			c.state.Err = in.err
 		}
 		return action{do: doHalt}
-	}
-	if in.event == relistAsked && (c.mode == watching || c.mode == probing || c.mode == streaming) {
-		return c.relist(at, in.reason)
 	}
 	switch c.mode {
 	case idle:

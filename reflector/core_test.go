@@ -88,12 +88,17 @@ func play(t *testing.T, script string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-func (s *story) tell(out *strings.Builder, f []string) error {
+func (s *story) tell(out *strings.Builder, f []string) (err error) {
 	switch f[0] {
 	case "new":
 		cfg := Options{Paged: len(f) > 1 && f[1] == "paged"}
 		if len(f) > 2 {
-			cfg.Namespace = f[2]
+			every, audits := strings.CutPrefix(f[2], "audit=")
+			if !audits {
+				cfg.Namespace = f[2]
+			} else if cfg.Audit, err = time.ParseDuration(every); err != nil {
+				return err
+			}
 		}
 		*s = *newStory(cfg)
 		return nil
@@ -147,8 +152,6 @@ func parseInput(f []string) (input, error) {
 		in.event = opened
 	case "timer":
 		in.event = timedOut
-	case "relist":
-		in = input{event: relistAsked, reason: whyAudited}
 	case "item", "added", "modified", "deleted":
 		if in.event = frameCame; f[0] == "item" {
 			in.event = itemCame
@@ -280,7 +283,11 @@ func showUpdate(u *Update) string {
 	case Delete:
 		return "delete " + name(u.Entry)
 	case Sweep:
-		return "complete at " + quoteEmpty(u.Version)
+		text := "complete at " + quoteEmpty(u.Version)
+		if u.Audited != "" {
+			text += ", audits " + u.Audited
+		}
+		return text
 	case Discard:
 		return "abort"
 	case Unusable:
@@ -309,6 +316,7 @@ func showAction(a action) string {
 		if a.cont != "" {
 			fmt.Fprintf(&b, " continue=%s", a.cont)
 		} else {
+			b.WriteString(map[bool]string{true: " exactly"}[a.exact])
 			fmt.Fprintf(&b, " at %s", quoteEmpty(a.version))
 		}
 		fmt.Fprintf(&b, " limit=%d", a.limit)

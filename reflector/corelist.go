@@ -38,7 +38,9 @@ func (c *core) request(at stepTime) action {
 	if c.cont != "" {
 		from = ""
 	}
-	return action{do: doList, version: from, cont: c.cont, limit: limit, until: c.deadline(at, c.cfg.Stall)}
+	return action{
+		do: doList, version: from, exact: c.plan.exact && from != "", cont: c.cont, limit: limit, until: c.deadline(at, c.cfg.Stall),
+	}
 }
 
 func (c *core) stepListing(at stepTime, in input) action {
@@ -136,7 +138,7 @@ func (c *core) listFailed(at stepTime, err error) action {
 		next.newest, next.reason = true, listReason(next, whyRefused)
 		return c.list(at, next)
 	case next.optional && cause != notFound && c.state.UnavailableSince.IsZero():
-		return c.relistFailed(at, err, wait)
+		return c.auditFailed(at, err)
 	case cause == forbidden:
 		c.abort()
 		c.cont = ""
@@ -156,9 +158,9 @@ func (c *core) listFailed(at stepTime, err error) action {
 	return c.fail(at, "list", err, listing, wait)
 }
 
-// listReason returns r, or the reason of p for a first list and for one that resets the content.
+// listReason returns r, or the reason of p for a first list, an audit, and a list that resets the content.
 func listReason(p plan, r string) string {
-	if p.reason == whyFirst || p.reset {
+	if p.reason == whyFirst || p.reason == whyAudited || p.reset {
 		return p.reason
 	}
 	return r
@@ -181,7 +183,11 @@ func (c *core) abort() {
 // finish makes the list the content of the sink.
 func (c *core) finish(version string) {
 	c.replacing = false
-	c.updates = append(c.updates, Update{What: Sweep, Version: version})
+	u := Update{What: Sweep, Version: version}
+	if c.plan.reason == whyAudited && !c.state.Unordered {
+		u.Audited = c.state.ResourceVersion
+	}
+	c.updates = append(c.updates, u)
 	c.state.ResourceVersion, c.serverVersion, c.lastTally = version, version, c.tally
 	c.quickUseful = 0
 	count(&c.state.Relists, c.plan.reason)
@@ -192,6 +198,8 @@ func (c *core) complete(at stepTime, version string) {
 	c.finish(version)
 	c.state.HasSynced, c.state.UnavailableSince = true, time.Time{}
 	c.lossDecided(at)
+	c.planAudit(at)
+	c.state.AuditErr = nil
 	c.plan, c.cont, c.missing = plan{}, "", missing{}
 	c.probeAt, c.probeGap = at.now.Add(c.cfg.Absent), 0
 	c.markGood(at)
@@ -221,7 +229,13 @@ func (c *core) report(e *store.Entry, err error) {
 	c.updates = append(c.updates, u)
 }
 
+// drawTimeout draws the timeout of a watch. A watch ends when an audit is due: it then has a bookmark of a version that
+// the server still lists.
 func (c *core) drawTimeout(at stepTime) time.Duration {
 	span := c.cfg.MaxTimeout - c.cfg.MinTimeout
-	return c.cfg.MinTimeout + time.Duration(at.random*float64(max(span, 0)))
+	timeout := c.cfg.MinTimeout + time.Duration(at.random*float64(max(span, 0)))
+	if left := c.auditAt.Sub(at.now); left > 0 && left < timeout {
+		timeout = max(left, minLastWatch)
+	}
+	return timeout
 }

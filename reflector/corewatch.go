@@ -34,6 +34,9 @@ func (c *core) silentAt(at stepTime) time.Time {
 		return proof
 	}
 	end := c.opened.Add(c.timeout + answer)
+	if late := c.auditAt.Add(minLastWatch); !c.auditAt.IsZero() && c.suspect == 0 && !c.loss.proven && late.Before(end) {
+		end = late // the watch began as a streaming list, or the server ends no watch
+	}
 	if c.style == long && c.cfg.Silence > 0 {
 		if silent := c.heard.Add(c.cfg.Silence); silent.Before(end) {
 			return silent
@@ -169,6 +172,9 @@ func (c *core) watchSilent(at stepTime) action {
 	if !c.open {
 		return c.watchFailed(at, ErrStalled)
 	}
+	if c.auditDue(at) {
+		return c.audit(at)
+	}
 	count(&c.state.Restarts, whySilent)
 	if c.suspect > 1 {
 		c.confirmWatch(at)
@@ -183,8 +189,11 @@ func (c *core) watchSilent(at stepTime) action {
 
 // nextWatch opens the next watch after one that did not fail. While only bookmarks come, watches are brief:
 // each of them gets a bookmark. If no newer bookmark came, the server may not know the version. Then a
-// probe asks for the server's own version.
+// probe asks for the server's own version. If an audit is due, it comes first.
 func (c *core) nextWatch(at stepTime) action {
+	if c.auditDue(at) {
+		return c.audit(at)
+	}
 	if c.style == long || c.objects > 0 || c.cfg.Silence < 0 {
 		return c.watch(at, long)
 	}

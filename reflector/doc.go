@@ -41,8 +41,8 @@
 //	versions go back                           list the newest version, twice; then reset to it
 //	versions go back in events only,           stop comparing versions of different objects
 //	  repeatedly
-//	a call of Relist                           list the newest version, at once or with the next
-//	                                             watch; after three failures resume the watch
+//	an audit is due                            list exactly the version of the watch; resume the watch
+//	                                             if that fails
 //	403                                        retry after 30 s; after a 403 on a streaming list
 //	                                             list in pages first, which a role may allow
 //	404, 405                                   ask discovery, without caches. The kind is unavailable

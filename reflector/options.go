@@ -40,6 +40,9 @@ type Options struct {
 	// Backoff is the wait after consecutive failures. Its zero value: 0.8 s doubling to 30 s, with full
 	// jitter. It starts anew after 2 good minutes.
 	Backoff backoff.Policy
+	// Audit is the approximate interval of audits; see [Update.Lost]. Each begins after three quarters of it to the
+	// whole, at the end of a watch. The minimum is about 2 s. Zero or negative: never.
+	Audit time.Duration
 	// Copy returns a copy of an incoming object, which its entry then owns. It may omit fields. It is called
 	// once for each version, and must not block. It must not keep its argument. Nil: [wire.Raw.Clone].
 	Copy func(wire.Raw) wire.Raw

@@ -80,10 +80,8 @@ type Reflector struct {
 	shown  bool // an object has shown the scope
 	bare   bool // it has no namespace
 
-	mu        sync.Mutex
-	state     State
-	relist    string      // the reason of a pending Relist; empty: none
-	interrupt func(error) // ends the open watch; nil: none is open
+	mu    sync.Mutex
+	state State
 }
 
 // New returns a Reflector, or an error for a wrong option. It starts nothing.
@@ -163,7 +161,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 
 // step runs a Step of the core, applies its updates to the sink, and returns the next action.
 func (r *Reflector) step(now time.Time, in input) action {
-	phase, err := r.core.state.Phase, r.core.state.Err
+	phase, err, failed := r.core.state.Phase, r.core.state.Err, r.core.state.AuditsFailed
 	out := r.core.Step(now, r.o.Rand(), in)
 	for i := range out.updates {
 		u := &out.updates[i]
@@ -188,6 +186,9 @@ func (r *Reflector) step(now time.Time, in input) action {
 		if r.o.OnState != nil {
 			r.o.OnState(r.State())
 		}
+	}
+	if r.core.state.AuditsFailed != failed {
+		r.log.to.Info("audit of the watch failed", "err", r.core.state.AuditErr)
 	}
 	if r.core.state.Phase == Synced && (phase != Synced || out.next.do == doWatch) {
 		r.define()
@@ -249,7 +250,7 @@ func (l *log) list(u *Update) {
 	switch {
 	case u.Reset:
 		l.to.Warn("server went back in time, taking its content over anew")
-	case u.Reason != whyFirst:
+	case u.Reason != whyFirst && u.Reason != whyAudited:
 		l.to.Info("listing again", "reason", u.Reason)
 	}
 }

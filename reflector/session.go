@@ -97,7 +97,6 @@ func (s *session) start(a action) input {
 	s.guard.set(a.until)
 	var err error
 	if a.do == doWatch {
-		s.r.setInterrupt(cancel)
 		s.watch, err = s.r.src.Watch(open, wire.WatchQuery{
 			ResourceVersion: a.version, SendInitialEvents: a.initial, Timeout: a.timeout,
 		})
@@ -105,6 +104,9 @@ func (s *session) start(a action) input {
 		q := wire.ListQuery{ResourceVersion: a.version, Limit: a.limit, Continue: a.cont}
 		if a.version != "" {
 			q.Match = metav1.ResourceVersionMatchNotOlderThan
+			if a.exact {
+				q.Match = metav1.ResourceVersionMatchExact
+			}
 		}
 		s.probe = a.do == doProbe
 		s.list, err = s.r.src.List(open, q)
@@ -185,15 +187,10 @@ func (s *session) takeFrame() (input, bool) {
 	return input{event: frameCame, what: f.Type, entry: newEntry(s.r.o.Copy(f.Object))}, true
 }
 
-// ended returns the input for the end of a list or watch: a deadline, a request of Relist, or a failure.
+// ended returns the input for the end of a list or watch: a deadline or a failure.
 func (s *session) ended(err error) input {
-	switch context.Cause(s.open) {
-	case errTimer:
+	if context.Cause(s.open) == errTimer {
 		return input{event: timedOut}
-	case errRelist:
-		if reason, ok := s.r.takeRelist(); ok {
-			return input{event: relistAsked, reason: reason}
-		}
 	}
 	return input{event: ended, err: err}
 }
@@ -203,7 +200,6 @@ func (s *session) closeOpen() {
 	if s.open == nil {
 		return
 	}
-	s.r.setInterrupt(nil)
 	s.guard.stop()
 	if s.list != nil {
 		s.list.Close()

@@ -28,6 +28,8 @@ type Update struct {
 	// Version is the resourceVersion of the new content. It is empty if the server no longer serves the
 	// kind. Set for Sweep only.
 	Version string
+	// Audited is the version of the watch that the list audits; see Lost. Empty: none. Set for Sweep only.
+	Audited string
 	// Key, ResourceVersion and Err are set for Unusable only. Key may be empty or partial. For an unknown
 	// version, ResourceVersion is the last one before it in the stream.
 	Key             object.Key

@@ -62,7 +62,7 @@ const (
 	whyLost        = "lost events"  // the server has a newer version, and the watch shows nothing
 	whyBehind      = "behind"       // watches end too soon to keep up
 	whyRefused     = "refused"      // the server rejects the watch, or the version of the list
-	whyAudited     = "audited"      // an audit found lost events
+	whyAudited     = "audited"      // an audit: a timed list, to find lost events
 	whyKindGone    = "kind gone"    // the definition of the kind is gone
 )
 
@@ -102,6 +102,10 @@ type State struct {
 	Relists  map[string]int
 	Restarts map[string]int
 	Probes   int
+	// AuditsFailed counts the audits whose list failed. The watch was resumed, and the audit is repeated after an eighth
+	// of the period. AuditErr is the last such failure, an *Error, until a list is complete.
+	AuditsFailed int
+	AuditErr     error
 	// NoStream is set while lists are paged because the last streaming list failed. The first list after a
 	// minute or more streams again. NoStream is cleared when a streaming list is complete.
 	NoStream bool

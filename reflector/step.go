@@ -29,8 +29,6 @@ const (
 	discovered
 	// timedOut: the deadline of the last action has passed.
 	timedOut
-	// relistAsked: Relist was called, with reason. It ends the open watch.
-	relistAsked
 	// stopAsked: the context of Run has ended, for err.
 	stopAsked
 )
@@ -44,7 +42,6 @@ type input struct {
 	cont       string
 	initialEnd bool
 	serving    discovery.Serving
-	reason     string
 	err        error
 }
 
@@ -81,6 +78,8 @@ type action struct {
 	// version is the resourceVersion of a list or watch. A list is not older than it, a watch begins after
 	// it. Empty: the newest.
 	version string
+	// exact makes a list of exactly that version.
+	exact bool
 	// cont is the token of the next page; version is empty then.
 	cont string
 	// limit is the size of a page; zero: all objects in one page.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,10 +16,9 @@ import (
 
 // shared is what the informers of a factory have in common.
 type shared struct {
-	c      *config
-	conn   *connection
-	lists  *reflector.Limiter
-	audits *reflector.Limiter
+	c     *config
+	conn  *connection
+	lists *reflector.Limiter
 
 	mu       sync.Mutex
 	budgets  map[schema.GroupVersionKind]*informer.Budget
@@ -32,7 +30,6 @@ func newShared(c *config, conn *connection) *shared {
 	return &shared{
 		c: c, conn: conn,
 		lists:   reflector.NewLimiter(reflector.LimiterOptions{}),
-		audits:  reflector.NewLimiter(reflector.LimiterOptions{Lists: 1, Rate: 10, Patience: 20 * time.Second}),
 		budgets: map[schema.GroupVersionKind]*informer.Budget{},
 		running: map[*Informer]struct{}{},
 	}
@@ -48,7 +45,7 @@ func (s *shared) informerOptions(kind informer.Kind, sel client.Selection) infor
 	}
 	o := informer.Options{
 		Kind: kind, Selection: sel, KeepManagedFields: !s.c.CutManagedFields, GoHeap: s.c.GoHeap,
-		Budget: s.budgets[kind.GVK], Audit: s.c.Audit, AuditLimiter: s.audits,
+		Budget: s.budgets[kind.GVK], Audit: s.c.Audit,
 		OnProblem: s.c.OnProblem, Logger: s.c.Logger,
 	}
 	o.Reflector.Limiter = s.lists

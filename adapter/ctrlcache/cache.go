@@ -25,12 +25,11 @@ import (
 // Cache is a cache.Cache of controller-runtime that holds objects packed. [New] makes one. Any goroutine may
 // call its methods.
 type Cache struct {
-	o      Options
-	opts   crcache.Options
-	conn   *connection
-	plan   *plan
-	lists  *reflector.Limiter
-	audits *reflector.Limiter
+	o     Options
+	opts  crcache.Options
+	conn  *connection
+	plan  *plan
+	lists *reflector.Limiter
 
 	begun   atomic.Bool   // Start was called
 	started chan struct{} // closed by Start
@@ -73,7 +72,6 @@ func newCache(cfg *rest.Config, opts crcache.Options, o Options) (*Cache, error)
 	c := &Cache{
 		o: o, opts: opts, conn: conn,
 		lists:     reflector.NewLimiter(reflector.LimiterOptions{}),
-		audits:    newAuditLimiter(),
 		started:   make(chan struct{}),
 		kinds:     map[schema.GroupVersionKind]*kind{},
 		watches:   map[watchKey]*watch{},

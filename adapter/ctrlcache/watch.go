@@ -15,7 +15,6 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/reflector"
 )
 
 // watchKey names one watch: a form of a kind, in a scope.
@@ -38,10 +37,6 @@ type watch struct {
 
 // defaultSyncPeriod is that of controller-runtime.
 const defaultSyncPeriod = 10 * time.Hour
-
-func newAuditLimiter() *reflector.Limiter {
-	return reflector.NewLimiter(reflector.LimiterOptions{Lists: 1, Rate: 10, Patience: 20 * time.Second})
-}
 
 // watch returns a watch, and makes it if there is none. c.mu is held.
 func (c *Cache) watch(key kindKey, k *kind, namespace string) (*watch, error) {
@@ -88,8 +83,7 @@ func (c *Cache) informerOptions(key kindKey, k *kind, namespace string, s crcach
 			Labels: s.LabelSelector, Fields: s.FieldSelector, MetadataOnly: key.form == metadata,
 		},
 		KeepManagedFields: !c.o.CutManagedFields, GoHeap: c.o.GoHeap,
-		Audit: c.o.Audit, AuditLimiter: c.audits,
-		OnProblem: c.o.OnProblem, Logger: c.o.Logger,
+		Audit: c.o.Audit, OnProblem: c.o.OnProblem, Logger: c.o.Logger,
 	}
 	if k.ClusterScoped {
 		o.Reflector.Within = c.plan.within()

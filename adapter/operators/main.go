@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/adapter/internal/suites"
+	"github.com/flyball-io/flyball/internal/gomod"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -144,11 +145,11 @@ func (o operator) copy(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	from, err := suites.Download(ctx, o.module, o.version)
+	from, err := gomod.Download(ctx, o.module, o.version)
 	if err != nil {
 		return err
 	}
-	if err := suites.CopyTree(dir, from); err != nil {
+	if err := suites.CopyTree(dir, from.Dir); err != nil {
 		return err
 	}
 	file := filepath.Join(dir, o.file)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/adapter/internal/suites"
+	"github.com/flyball-io/flyball/internal/gomod"
 )
 
 func main() {
@@ -140,7 +141,7 @@ func build(ctx context.Context, dir string) (*tools, error) {
 
 // compare generates the files of a module by both commands. Each reads a copy of its own, since both write there.
 func (t *tools) compare(ctx context.Context, m module, dir string) (*result, error) {
-	from, err := suites.Download(ctx, m.path, m.version)
+	from, err := gomod.Download(ctx, m.path, m.version)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (t *tools) compare(ctx context.Context, m module, dir string) (*result, err
 		run  func(ctx context.Context, m module, src, out string) (*side, error)
 	}{{&r.was, t.runControllerGen}, {&r.is, t.runFlyball}} {
 		src, out := filepath.Join(dir, "src"), filepath.Join(dir, "out")
-		if err := suites.CopyTree(src, from); err != nil {
+		if err := suites.CopyTree(src, from.Dir); err != nil {
 			return nil, err
 		}
 		start := time.Now()

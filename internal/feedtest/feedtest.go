@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,19 +43,20 @@ type Server struct {
 	refuse  error
 	lists   int
 	watches int
+	exact   int // lists of an exact version
 	unseen  bool
-	shot    snapshot // of which metadata is listed
-	audits  int
+	undo    []undo // of the last changes
 }
 
-// snapshot is the content that the pages of one list show.
-type snapshot struct {
+// undo is the state of an object before the change of a version; nil: there was none.
+type undo struct {
 	version int
-	items   [][]byte
+	key     object.Key
+	before  *stored
 }
 
-// keep is the least number of events that are kept.
-const keep = 10_000
+// keep is the least number of events that are kept. kept is that of changes that can be undone, for lists of old versions.
+const keep, kept = 10_000, 1000
 
 type stored struct {
 	uid  types.UID
@@ -112,8 +114,34 @@ func (s *Server) PutJSON(key object.Key, meta, members string) int {
 }
 
 func (s *Server) put(key object.Key, o stored, had bool) {
+	s.remember(key)
 	s.objects[key] = o
 	s.send(map[bool]string{false: "ADDED", true: "MODIFIED"}[had], o.json)
+}
+
+// remember keeps the state of an object before its change.
+func (s *Server) remember(key object.Key) {
+	u := undo{s.version, key, nil}
+	if o, ok := s.objects[key]; ok {
+		u.before = &o
+	}
+	if s.undo = append(s.undo, u); len(s.undo) > 2*kept {
+		s.undo = slices.Clone(s.undo[kept:])
+	}
+}
+
+// at returns the objects of a version.
+func (s *Server) at(version int) map[object.Key]stored {
+	all := maps.Clone(s.objects)
+	for _, u := range slices.Backward(s.undo) {
+		if u.version <= version {
+			break
+		}
+		if delete(all, u.key); u.before != nil {
+			all[u.key] = *u.before
+		}
+	}
+	return all
 }
 
 // Show changes an object without a new version and without an event, as a new default or conversion does.
@@ -139,6 +167,7 @@ func (s *Server) Delete(key object.Key) {
 		return
 	}
 	s.version++
+	s.remember(key)
 	delete(s.objects, key)
 	var last map[string]any
 	if err := json.Unmarshal(o.json, &last); err != nil {
@@ -243,7 +272,7 @@ func (s *Server) Restore(b Backup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut()
-	s.version, s.objects, s.oldest, s.log = b.version, maps.Clone(b.objects), b.version, nil
+	s.version, s.objects, s.oldest, s.log, s.undo = b.version, maps.Clone(b.objects), b.version, nil, nil
 }
 
 // Refuse ends the open lists and watches, and answers later ones with err. Nil ends that.
@@ -283,63 +312,30 @@ func (s *Server) List(_ context.Context, q wire.ListQuery) (*wire.List, error) {
 		return nil, tooLarge()
 	}
 	s.lists++
+	version, objects := s.version, s.objects
+	if q.Match == metav1.ResourceVersionMatchExact {
+		s.exact++
+		version, _ = strconv.Atoi(q.ResourceVersion)
+		objects = s.at(version)
+	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
-		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind+"List", s.version)
-	for i, k := range slices.SortedFunc(maps.Keys(s.objects), object.Key.Compare) {
+		s.kind.GVK.GroupVersion(), s.kind.GVK.Kind+"List", version)
+	for i, k := range slices.SortedFunc(maps.Keys(objects), object.Key.Compare) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(s.objects[k].json)
+		b.Write(objects[k].json)
 	}
 	b.WriteString("]}")
 	return wire.NewList(io.NopCloser(&b), "application/json", s.kind, wire.Limits{})
 }
 
-// ListMetadata lists the metadata of the objects, in pages of one state.
-func (s *Server) ListMetadata(_ context.Context, q wire.ListQuery) (*wire.List, error) {
+// Exact returns the number of lists of an exact version.
+func (s *Server) Exact() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refuse != nil {
-		return nil, s.refuse
-	}
-	from, version := 0, 0
-	if q.Continue == "" {
-		s.audits++
-		s.shoot()
-	} else if _, err := fmt.Sscanf(q.Continue, "%d-%d", &version, &from); err != nil || version != s.shot.version {
-		return nil, apierrors.NewResourceExpired("the continue token is too old")
-	}
-	end, next := len(s.shot.items), ""
-	if q.Limit > 0 && from+int(q.Limit) < end {
-		end = from + int(q.Limit)
-		next = fmt.Sprintf("%d-%d", s.shot.version, end)
-	}
-	text := fmt.Sprintf(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`,
-		s.shot.version, next, bytes.Join(s.shot.items[from:end], []byte(",")))
-	kind := &wire.Kind{GVK: s.kind.GVK, Scheme: s.kind.Scheme, MetadataOnly: true}
-	return wire.NewList(io.NopCloser(bytes.NewReader([]byte(text))), "application/json", kind, wire.Limits{})
-}
-
-func (s *Server) shoot() {
-	s.shot = snapshot{version: s.version}
-	for _, k := range slices.SortedFunc(maps.Keys(s.objects), object.Key.Compare) {
-		var o struct {
-			Metadata json.RawMessage `json:"metadata"`
-		}
-		if err := json.Unmarshal(s.objects[k].json, &o); err != nil {
-			panic(err)
-		}
-		s.shot.items = append(s.shot.items, fmt.Appendf(nil,
-			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}`, o.Metadata))
-	}
-}
-
-// Audits returns the number of lists of metadata that were begun.
-func (s *Server) Audits() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.audits
+	return s.exact
 }
 
 // Watch implements reflector.Source, without streaming lists. From a future version it shows later events only, as
@@ -366,6 +362,10 @@ func (s *Server) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, err
 		b.write(e)
 	}
 	s.open = append(slices.DeleteFunc(s.open, (*body).over), b)
+	if q.Timeout > 0 {
+		end := time.AfterFunc(q.Timeout, func() { b.end(io.EOF) })
+		context.AfterFunc(ctx, func() { end.Stop() })
+	}
 	return wire.NewWatch(b, "application/json", s.kind, wire.Limits{})
 }
 

@@ -74,11 +74,9 @@ var floors = []map[string]string{
 		"cert":   "certificates of servers: files that reload, or made and rotated here",
 		"rbac":   "which permissions a program needs",
 
-		"condition": "status conditions, written once",
-		"finalizer": "clean-up before an object goes",
-		"child":     "objects that belong to another one",
-
-		"internal/audit": "whether a watch has lost events",
+		"condition":      "status conditions, written once",
+		"finalizer":      "clean-up before an object goes",
+		"child":          "objects that belong to another one",
 		"internal/delta": "changes that wait for a slow reader of a store",
 
 		"webhook/internal/review": "bodies, limits and answers of webhooks",
@@ -107,7 +105,7 @@ var floors = []map[string]string{
 // tests lists what only tests, examples, benchmarks and the command-line tool may import. A name that ends with
 // "/..." is a folder and all below.
 var tests = []string{
-	"test/...", "internal/apiserver/...", "internal/manifest", "internal/recording", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload",
+	"test/...", "internal/apiserver/...", "internal/gomod", "internal/manifest", "internal/recording", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload",
 	"internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "internal/sizes", "internal/replicas",
 }
 

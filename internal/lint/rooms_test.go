@@ -40,7 +40,7 @@ var rooms = []room{
 	// It rose by 70 for roles that are aggregated, or not bound.
 	// It rose by 40 for conversions that would lose fields, and say which.
 	// It rose by 30 for checks that fail at a start, which is no warning.
-	{"shelf", 12370, 10000, []string{
+	{"shelf", 12345, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31). It grows with what the
@@ -65,12 +65,13 @@ var rooms = []room{
 	// It rose by 30 for goroutines that may take their time to end.
 	// It rose by 50 for a control plane whose source is a published module.
 	// It rose by 30 for what a manager has to do, which the demonstration and test/operatortest read in one way.
-	{"test kits", 7400, 4600, []string{
+	{"test kits", 7382, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload", "internal/replicas", "internal/sizes",
 	}},
-	// What the command-line tool shares with the benchmarks. No operator has it in it.
-	{"tools", 200, 200, []string{"internal/recording"}},
+	// What the command-line tool shares with the benchmarks and the test kits. No operator has it in it. It rose by 38 for
+	// one download of modules, which three had.
+	{"tools", 238, 200, []string{"internal/gomod", "internal/recording"}},
 	// It rose by 20 for the paths of fields that a type does not have.
 	// It rose by 80 for one description of the fields of Go structs.
 	// It rose by 830 with what the root had of the life and the readiness of a program; pipeline fell by 740.

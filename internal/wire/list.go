@@ -10,8 +10,6 @@ type ListMeta struct {
 	Continue string
 	// Remaining is the approximate number of objects on the pages after this one; nil if unknown.
 	Remaining *int64
-	// Metadata says that it is a list of PartialObjectMetadata.
-	Metadata bool
 }
 
 // cut reports whether more objects follow, but no page that has them: the list is not whole.

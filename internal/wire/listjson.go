@@ -28,9 +28,7 @@ type jsonList struct {
 }
 
 func (l *jsonList) meta() ListMeta {
-	m := l.m
-	m.Metadata = isMetadataList(l.apiVersion, l.name)
-	return m
+	return l.m
 }
 
 func (l *jsonList) next() (Raw, error) {

@@ -161,7 +161,7 @@ func (l *protoList) readType() error {
 	if is, _ := l.kind.isList(apiVersion, kind); !is { // items do not say their kind
 		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind(apiVersion, kind)}
 	}
-	l.typed, l.m.Metadata = true, isMetadataList(apiVersion, kind)
+	l.typed = true
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +16,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/flyball-io/flyball/internal/gomod"
 )
 
 // corePath is the core module.
@@ -73,11 +74,11 @@ func findSource(ctx context.Context, p program) (source, error) {
 	if version == "" {
 		return source{}, fmt.Errorf("plane: no source of the control plane found: run this in a checkout of %s, or let %s name a program built from %s", corePath, p.env(), path.Join("its folder controlplane", p.folder))
 	}
-	dir, err := downloaded(ctx, corePath+"/controlplane", version)
+	found, err := gomod.Download(ctx, corePath+"/controlplane", version)
 	if err != nil {
 		return source{}, fmt.Errorf("plane: the source of the control plane: %w; or let %s name a program that was built elsewhere", err, p.env())
 	}
-	return sourceIn(dir)
+	return sourceIn(found.Dir)
 }
 
 // sourceIn returns the source in a folder.
@@ -138,25 +139,6 @@ func coreVersion(ctx context.Context) string {
 		}
 	}
 	return ""
-}
-
-// downloaded downloads a module into the module cache, and returns its folder there.
-func downloaded(ctx context.Context, path, version string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path+"@"+version)
-	cmd.Dir = os.TempDir() // outside of any module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+cmd.Dir)
-	out, err := cmd.Output()
-	var found struct{ Dir, Error string }
-	if bad := json.Unmarshal(out, &found); bad != nil && err == nil {
-		err = bad
-	}
-	if found.Error != "" {
-		err = errors.New(found.Error)
-	}
-	if err != nil {
-		return "", fmt.Errorf("go mod download %s@%s: %w", path, version, withStderr(err))
-	}
-	return found.Dir, nil
 }
 
 // modulePath returns the module path that a go.mod file declares.

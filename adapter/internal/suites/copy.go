@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/flyball-io/flyball/internal/gomod"
 )
 
 // CopyModule copies a module of the module cache, and gives it the modules of this tree. An empty version is that of
@@ -22,11 +24,11 @@ func CopyModule(ctx context.Context, dir, name, version string, more ...string) 
 		}
 		version = strings.TrimSpace(string(out))
 	}
-	from, err := Download(ctx, name, version)
+	from, err := gomod.Download(ctx, name, version)
 	if err != nil {
 		return err
 	}
-	if err := CopyTree(dir, from); err != nil {
+	if err := CopyTree(dir, from.Dir); err != nil {
 		return err
 	}
 	var edits []string

@@ -5,7 +5,6 @@ package suites
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -30,17 +29,6 @@ func Root(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the module %s is neither here nor in the workspace: %w", Adapter, err)
 	}
 	return strings.TrimSpace(string(here)), nil
-}
-
-// Download returns the folder of a module in the module cache.
-func Download(ctx context.Context, module, version string) (string, error) {
-	out, err := Command(ctx, os.TempDir(), "go", "mod", "download", "-json", module+"@"+version)
-	if err != nil {
-		return "", err
-	}
-	var m struct{ Dir string }
-	err = json.Unmarshal([]byte(out), &m)
-	return m.Dir, err
 }
 
 // CopyTree copies a folder. The copies can be written.

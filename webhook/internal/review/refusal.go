@@ -5,7 +5,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // RefusalError is the answer to a request that gets no verdict: the review is malformed, or the webhook
@@ -34,26 +35,6 @@ func Bad(uid, message string, err error) *RefusalError {
 	return &RefusalError{Code: http.StatusBadRequest, UID: uid, Message: message, Err: err}
 }
 
-func reason(code int) metav1.StatusReason {
-	switch code {
-	case http.StatusBadRequest:
-		return metav1.StatusReasonBadRequest
-	case http.StatusMethodNotAllowed:
-		return metav1.StatusReasonMethodNotAllowed
-	case http.StatusRequestEntityTooLarge:
-		return metav1.StatusReasonRequestEntityTooLarge
-	case http.StatusUnsupportedMediaType:
-		return metav1.StatusReasonUnsupportedMediaType
-	case http.StatusTooManyRequests:
-		return metav1.StatusReasonTooManyRequests
-	case http.StatusGatewayTimeout, http.StatusRequestTimeout:
-		return metav1.StatusReasonTimeout
-	case http.StatusServiceUnavailable:
-		return metav1.StatusReasonServiceUnavailable
-	}
-	return metav1.StatusReasonInternalError
-}
-
 // AppendString appends s as a JSON string. Invalid UTF-8 is replaced.
 func AppendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
@@ -65,7 +46,7 @@ func (r *RefusalError) append(b []byte) []byte {
 	b = append(b, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":`...)
 	b = AppendString(b, r.Error())
 	b = append(b, `,"reason":`...)
-	b = AppendString(b, string(reason(r.Code)))
+	b = AppendString(b, string(wire.ReasonOf(r.Code)))
 	if r.UID != "" {
 		b = append(b, `,"details":{"uid":`...)
 		b = AppendString(b, r.UID)

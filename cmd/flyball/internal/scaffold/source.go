@@ -2,11 +2,8 @@ package scaffold
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -15,6 +12,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/flyball-io/flyball/internal/gomod"
 )
 
 const (
@@ -67,7 +66,7 @@ func FindSource(dir, project string) (*Source, error) {
 
 // Published returns the source of a version, such as v0.1.0 or latest.
 func Published(ctx context.Context, version string) (*Source, error) {
-	found, err := download(ctx, flyballModule, version)
+	found, err := gomod.Download(ctx, flyballModule, version)
 	if err != nil {
 		return nil, err
 	}
@@ -88,31 +87,11 @@ func (s *Source) GoMod(ctx context.Context, module string) (*modfile.File, error
 	if s.Version == "" {
 		return readMod(filepath.Join(s.Dir, filepath.FromSlash(module), "go.mod"))
 	}
-	found, err := download(ctx, strings.TrimSuffix(flyballModule+"/"+module, "/"), s.Version)
+	found, err := gomod.Download(ctx, strings.TrimSuffix(flyballModule+"/"+module, "/"), s.Version)
 	if err != nil {
 		return nil, err
 	}
 	return readMod(found.GoMod)
-}
-
-// downloaded is a module of a version, and the file name of its go.mod.
-type downloaded struct{ Version, GoMod, Error string }
-
-func download(ctx context.Context, path, version string) (found downloaded, err error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", path+"@"+version)
-	cmd.Dir = os.TempDir() // outside of the project: its go.mod must not matter, nor change
-	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+cmd.Dir)
-	out, err := cmd.Output()
-	if bad := json.Unmarshal(out, &found); bad != nil && err == nil {
-		err = bad
-	}
-	if found.Error != "" {
-		err = errors.New(found.Error)
-	}
-	if err != nil {
-		err = fmt.Errorf("version %s of %s: %w", version, path, err)
-	}
-	return found, err
 }
 
 // readMod reads a go.mod.
