@@ -229,7 +229,7 @@ func hostOf(c *rest.Config) string {
 // it, or the server does not serve it, and it has never synced. The server does not answer a question in
 // the place of a cache that was restricted: to selectors, or, about all namespaces, to some of them.
 //
-// With Options.Leader a write is sent only while this process surely leads. Any other write is a
+// With Options.Leader a write is sent only while this process holds a valid lease. Any other write is a
 // *client.FencedError that wraps a *leader.NotLeadingError.
 func (m *Manager) Client() client.Client { return m.client }
 
@@ -275,7 +275,7 @@ func (m *Manager) ResyncPeriod() time.Duration { return m.o.Cache.Resync }
 // Name is the name of the program.
 func (m *Manager) Name() string { return m.o.Name }
 
-// Leading reports whether this process surely leads now. Without Options.Leader it is always true.
+// Leading reports whether this process holds a valid lease now. Without Options.Leader it is always true.
 func (m *Manager) Leading() bool { return m.elector == nil || m.elector.State().Leading }
 
 // Metrics registers metrics of the program, which are served with the others. The registry belongs to this
@@ -285,12 +285,12 @@ func (m *Manager) Metrics() prometheus.Registerer { return m.metrics.Registerer(
 // Gatherer yields all metrics, for readers in the process.
 func (m *Manager) Gatherer() prometheus.Gatherer { return m.metrics.Gatherer() }
 
-// ControllerHooks returns the hooks by which a controller is counted; see controller.Manager.
+// ControllerHooks returns the hooks that count reconciles for the metrics; see controller.Manager.
 func (m *Manager) ControllerHooks(name string, workers int) controller.Hooks {
 	return m.metrics.Controller(name, workers)
 }
 
-// WebhookHooks are the hooks by which webhooks are counted; see webhook.Manager.
+// WebhookHooks returns the hooks that count webhook requests for the metrics; see webhook.Manager.
 func (m *Manager) WebhookHooks() webhook.Hooks { return m.metrics.Webhooks() }
 
 // WebhookBudget bounds the memory for the bodies of all requests to webhooks; see Webhooks.Memory.

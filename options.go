@@ -30,7 +30,7 @@ type Options struct {
 	// Name of the program. It owns the fields that the program sets, and reports its events. It is a name
 	// with or without a domain, such as "example.org/podscaler". Empty: the name of the executable.
 	Name string
-	// Config of the cluster, with credentials. Nil: the one that Kubeconfig and Context name.
+	// Config of the cluster, with credentials. Nil: the cluster that Kubeconfig and Context name.
 	Config *rest.Config
 	// Kubeconfig and Context locate the configuration. Empty: the first of $KUBECONFIG, ~/.kube/config and
 	// the service account of the Pod, and its current context. They are read once. When their content changes, the
@@ -49,11 +49,10 @@ type Options struct {
 	// size for themselves.
 	Client client.Options
 
-	// Leader has the replicas of the program elect a leader. The phase Lead runs there alone. The standbys
-	// keep the kinds of its controllers in their caches, and take over within a second of its end in good
-	// order. The clients of the manager refuse to write unless this process surely leads; see
-	// [Manager.Unfenced]. An empty Name is that of Options, an empty Namespace that of the Pod, and an empty
-	// Logger is set. Nil: no election.
+	// Leader has the replicas of the program elect a leader. The phase Lead runs there alone. The standbys keep the
+	// kinds of its controllers in their caches, and take over within a second of its end in good order. The clients
+	// of the manager refuse to write unless this process holds a valid lease; see [Manager.Unfenced]. An empty Name
+	// is that of Options, an empty Namespace that of the Pod, and an empty Logger is set. Nil: no election.
 	Leader *leader.Options
 	// Metrics serves /metrics, the pages of [Manager.HandlePage] and, with Debug, /debug/.
 	Metrics Endpoint

@@ -43,10 +43,10 @@ type ManagedOptions struct {
 	// target with an annotation of cert-manager is not written.
 	Mutating, Validating, CRDs []string
 
-	// Validity of a serving certificate, and Rotate, the age at which it is replaced. Zero or
-	// negative means 90 days, and two thirds of Validity. Rotate must be less than Validity by more
-	// than twice the Settle. The clock of an API server may be ahead by the difference of the two,
-	// and behind by a day.
+	// Validity of a serving certificate, and Rotate, its age when it is replaced. Zero or negative
+	// means 90 days, and two thirds of Validity. Rotate must be less than Validity by more than
+	// twice the Settle. The clock of an API server may be ahead by the difference of the two, and
+	// behind by a day.
 	Validity, Rotate time.Duration
 	// CAValidity and CARotate are the same for the CA. Zero or negative means a year, or Validity
 	// if that is longer, and two thirds of CAValidity.

@@ -69,8 +69,8 @@ type core struct {
 	since   time.Time
 }
 
-// Step takes what was read by now and returns what to do next. The output nothing means that everything
-// is done that is due.
+// Step takes the latest input and returns the next action. The output nothing means that everything is done that is
+// due.
 func (c *core) Step(now time.Time, in input) output {
 	st := in.state
 	switch {
@@ -143,8 +143,8 @@ func (c *core) remembers(now time.Time, in input) bool {
 	return in.memory != nil && in.memory.serves(now) && in.memory.signer.canSign(now)
 }
 
-// settled returns the wait until every API server surely uses the bundle. Zero means now. Negative
-// means that a target does not have it.
+// settled returns the wait after which every API server uses the bundle. Zero means now. Negative means that a target
+// does not have it.
 func (c *core) settled(now time.Time, in input, trust []byte) time.Duration {
 	for _, t := range in.targets {
 		switch {

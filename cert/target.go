@@ -19,7 +19,7 @@ var (
 	crd        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 )
 
-// certManager lists the annotations by which cert-manager injects a caBundle.
+// certManager lists the annotations that make cert-manager inject a caBundle.
 var certManager = []string{
 	"cert-manager.io/inject-ca-from",
 	"cert-manager.io/inject-ca-from-secret",

@@ -96,7 +96,7 @@ func (p *plan) read(resp *http.Response) (raw wire.Raw, ok bool, err error) {
 	return raw, said == nil, nil
 }
 
-// deletedAnother returns an error if a Status names another object than the one that was to be deleted.
+// deletedAnother returns an error if a Status names another object than the deleted one.
 func deletedAnother(call Call, d *metav1.StatusDetails) error {
 	if d == nil || d.Name == "" || namesObject(d, call) {
 		return nil

@@ -105,8 +105,8 @@ func selectorQuery(o *Selection) url.Values {
 	return q
 }
 
-// selects reports whether any object can match. A selector that matches nothing has an empty text, by
-// which the server would select everything. Invalid label keys and values are an
+// selects reports whether any object can match. A selector that matches nothing has an empty text.
+// The server selects everything by an empty text. Invalid label keys and values are an
 // *ArgumentError: the server reads a comma in a value as another requirement.
 func selects(o *Selection) (bool, error) {
 	if o.Fields == fields.Nothing() {

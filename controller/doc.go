@@ -8,13 +8,17 @@
 //
 //	For ───────┐  predicate   handler                                  ┌── worker 1 ── Reconcile ─┐
 //	Owns ──────┤► (header) ► (requests) ──► workqueue ── Get ──────────┼── worker n               │
-//	Watches ───┤   on the goroutine that     ▲   one slot a key,       └──────────────────────────┘
-//	Channel ───┘   applied the change        │   causes merged                    │
+//	Watches ───┤                             ▲   one slot a key,       └──────────────────────────┘
+//	Channel ───┘                             │   causes merged                    │
 //	                                         └────── retry, requeue ◄── next(result, error)
 //
-// The cache shows a change before its requests are queued. Workers start when every source has handed over
-// its existing objects; see Options.CacheSyncTimeout for those that fail. So a reconcile sees the change that caused it, or a newer state. Two workers never
-// reconcile one key at once. After the last change of a key at least one reconcile starts.
+// A predicate or handler that calls no function of a user runs on the goroutine that applied the change. All
+// others of a source share a goroutine of that source. A slow one delays its own controller alone.
+//
+// The cache shows a change before its requests are queued. So a reconcile sees the change that caused it, or a
+// newer state. Workers start when every source has handed over its existing objects; see
+// Options.CacheSyncTimeout for those that fail. Two workers never reconcile one key at once. After the last
+// change of a key at least one reconcile starts.
 //
 // Failures are isolated. A predicate that panics lets the event pass. A handler that fails is called again
 // with backoff. A reconcile that panics counts as failed. A kind, namespace

@@ -87,8 +87,8 @@ func (e *FailingError) Unwrap() []error {
 // see Options.CacheSyncTimeout.
 type SyncError struct {
 	Controller string
-	// Sources are the ones that have not synced, in the order of the controller's sources. Their Waiting has
-	// the namespaces, and Err is the known cause, or nil; no other field is set.
+	// Sources are the sources that have not synced, in the order of the controller. Their Waiting has the namespaces,
+	// and Err is the known cause, or nil; no other field is set.
 	Sources []SourceFailure
 }
 

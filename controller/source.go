@@ -30,7 +30,7 @@ type Source[R comparable] struct {
 	optional bool // the server may not serve the kind
 	owns     bool
 	owned    handler.Handler[R] // For: the handler of the sources that are Owns
-	// outside feeds events until ctx ends or there are no more.
+	// outside feeds events until ctx ends or its events are exhausted.
 	outside func(ctx context.Context, sink sink[R]) error
 
 	gvk  schema.GroupVersionKind // of proto, set by New

@@ -16,13 +16,13 @@ type waiting struct {
 	// passed says that predicates are not asked any more: the event passed them and the handler failed on it, or
 	// it stands for several events.
 	passed bool
-	merged bool // it stands for several events: a state between them is known no more
+	merged bool // it stands for several events; the states between them are lost
 	change store.Change
 	object object.Object // an event from outside, which has no change; nil for others
 }
 
-// maxWaiting is the most events of one key that wait unmerged, but for those that came before their states were
-// observed; see crowd.
+// maxWaiting bounds the events of one key that wait unmerged. Events that came before crowd began to observe are never
+// merged and may exceed it.
 const maxWaiting = 8
 
 // merge joins the events of one key in their order. A state between two others may have an owner that neither has,

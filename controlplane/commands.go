@@ -14,7 +14,7 @@ import (
 // compactKey is where API servers agree on who compacted last.
 const compactKey = "compact_rev_key"
 
-// readLines delivers r's lines and calls end when there are no more.
+// readLines delivers r's lines and calls end after the last one.
 func readLines(r io.Reader, end func()) <-chan string {
 	lines := make(chan string)
 	go func() {

@@ -60,7 +60,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "controlplane:", err)
 		os.Exit(2)
 	}
-	// Whoever read our output may be gone when we still want to clean up.
+	// The reader of our output may have exited before we clean up.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	context.AfterFunc(ctx, restore) // a second signal ends us at once

@@ -153,8 +153,8 @@ func newCore(l Limits, rand func() float64) *core {
 	}
 }
 
-// Step takes what has happened by now and returns what to do next. now must not go back. Only a tick
-// has something to send as its output; after any other input a tick is due at once.
+// Step takes the latest input and returns the next action. now must not go back. Only a tick has
+// something to send as its output; after any other input a tick is due at once.
 func (c *core) Step(now time.Time, in input) output {
 	switch in.kind {
 	case tick:

@@ -25,9 +25,11 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Handler adds the requests that an event causes. The cache shows the change before the call. The handler must
-// not modify its arguments. Calls for one watch are made one after another, on a goroutine of its own. A slow
-// handler delays its own controller alone, and is reported after a second.
+// Handler adds the requests that an event causes. The cache shows the change before the call. The handler must not
+// modify its arguments. Calls for one watch are made one after another. A handler that calls a function of its
+// user has a goroutine of its own. Those that call none, [Self] and [Owner], run on the goroutine that applied the
+// change, if no predicate of the watch may block. A slow handler delays its own controller alone, and is reported
+// after a second.
 //
 // After an error or a panic the handler is called again with the same change until it succeeds, after a delay
 // that grows to five minutes. Other objects of the watch do not wait for that. It is not called again for an

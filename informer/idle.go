@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// minShrink is the number of bytes by which a store must shrink before freed memory is returned to
-	// the system.
+	// minShrink is how many bytes a store must shrink before freed memory is returned to the system.
 	minShrink = 8 << 20
 	// idleAfter is the time without changes after which memory is released. Sooner, it would be needed
 	// for the next changes.

@@ -152,7 +152,7 @@ type Found struct {
 	Entry    *store.Entry
 }
 
-// Size is the size of the entry, by which ahead.Map bounds what it decodes ahead.
+// Size is the size of the entry. ahead.Map bounds its memory by it.
 func (f Found) Size() int { return f.Entry.Size() }
 
 // Find yields the entries of several informers of one kind that a query selects, informer by informer. It takes

@@ -47,7 +47,7 @@ func (in *Informer) State() State {
 }
 
 // Version returns a resourceVersion up to which reads show every event; empty before the first list is complete.
-// While the writer is busy it is that of an earlier call. The watch, of which State tells, may be ahead of reads.
+// While the writer is busy it is that of an earlier call. State describes the watch, which may be ahead of reads.
 func (in *Informer) Version() string {
 	if in.applier.writeLock.TryLock() {
 		// The order matters: the reader fills the inbox, and then the version of the watch moves.

@@ -20,7 +20,7 @@ const (
 	watching               // a watch sends every change from now on
 	unwatched              // the watch has ended; initially there is none
 	stopped                // the candidacy ends
-	ended                  // the work has ended and writes no more
+	ended                  // the work has ended; no write follows
 )
 
 // input is what has happened.
@@ -141,9 +141,9 @@ const jitter = 0.2
 // newCore returns a core that has not seen the Lease yet. o must be valid.
 func newCore(o Options, rand func() float64) *core { return &core{o: o, rand: rand} }
 
-// Step takes what has happened by now and returns what to do next. now must not go back, and must
-// advance while the machine is suspended. One request is under way at a time: no other follows before
-// the answer.
+// Step takes the latest input and returns the next action. now must not go back, and must advance
+// while the machine is suspended. One request is under way at a time: no other follows before the
+// answer.
 func (c *core) Step(now time.Time, in input) output {
 	if c.epoch.IsZero() {
 		c.epoch = now
@@ -274,7 +274,7 @@ func (c *core) plan() (at time.Duration, read bool) {
 	return freeAt, false
 }
 
-// freeAt returns the time at which this candidate may take a lease that another holds.
+// freeAt returns the time from which on this candidate may take the lease of another holder.
 func (c *core) freeAt() time.Duration {
 	if c.rec.holder == "" {
 		return c.waitUntil
@@ -433,7 +433,7 @@ func (c *core) hasOpenWrite() bool {
 	return slices.ContainsFunc(c.openWrites, func(t attempt) bool { return t.base == base })
 }
 
-// end takes that the work has ended and writes no more.
+// end records that the work has ended; no write follows.
 func (c *core) end(now instant) {
 	switch {
 	case c.o.KeepOnStop:

@@ -38,9 +38,9 @@
 // suspended. One assumption remains: the clocks of two machines run at about the same rate. The
 // margin is LeaseDuration over RenewDeadline, half as much again by default.
 //
-// The fence of [Elector.Fenced] refuses a write unless the process surely leads, by the clock. It
-// does not depend on any goroutine that must notice the loss. When the term ends, it also cuts off
-// the writes that are on their way.
+// The fence of [Elector.Fenced] refuses a write unless the lease is valid by the clock of this
+// machine. It does not depend on any goroutine that must notice the loss. When the term ends, it
+// also cuts off the writes that are on their way.
 //
 // A standby watches the Lease and takes a released one at once. Without permission to watch, it
 // reads the Lease every RetryPeriod. The package needs the verbs get, create, update and watch on

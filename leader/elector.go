@@ -33,7 +33,8 @@ type Elector struct {
 
 // Leadership is the election as this process sees it.
 type Leadership struct {
-	// Leading reports that this process surely holds the lease now.
+	// Leading reports whether this process holds a lease that is valid by the clock of this
+	// machine.
 	Leading bool
 	// Holder is the identity that the Lease names. Empty means no holder, or an unknown one.
 	Holder string
@@ -63,10 +64,10 @@ func New(c client.Client, o Options) (*Elector, error) {
 // Identity returns the identity of this process in the Lease.
 func (e *Elector) Identity() string { return e.o.Identity }
 
-// Fence returns a fence that passes writes while this process surely holds the lease, by the clock
-// of this machine. Otherwise it refuses them with a [NotLeadingError]. That includes writes before
-// Run, writes after the end of the term while the ctx of the work has not ended yet, and writes
-// after a pause of the process. A check costs two readings of the clock.
+// Fence returns a fence that passes writes while this process holds a lease that is valid by the
+// clock of this machine. Otherwise it refuses them with a [NotLeadingError]. That includes writes
+// before Run, writes after the end of the term while the ctx of the work has not ended yet, and
+// writes after a pause of the process. A check costs two readings of the clock.
 func (e *Elector) Fence() func(client.Call) error {
 	return func(client.Call) error {
 		if e.leading() {

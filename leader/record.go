@@ -56,14 +56,14 @@ func (r record) waitTime(own, most time.Duration) time.Duration {
 	return min(max(time.Duration(r.seconds)*time.Second, own), most)
 }
 
-// oddFactor is the factor by which another's lease duration may exceed ours. The default of
+// oddFactor is how many times ours the lease duration of another holder may be. The default of
 // MaxLeaseDuration is that multiple of our duration, and at least maxLeaseFloor.
 const (
 	oddFactor     = 10
 	maxLeaseFloor = 5 * time.Minute
 )
 
-// problem says what is odd about the Lease of another holder. Empty means nothing.
+// problem describes a suspicious Lease of another holder. Empty means nothing.
 func (r record) problem(self string, own, most time.Duration) string {
 	switch {
 	case r.holder == "":

@@ -63,8 +63,8 @@ type core struct {
 	expired     int       // consecutive 410s on watches; a frame after the first second resets it
 	quick       int       // consecutive watches that ended within quickWatch
 	quickUseful int       // quick watches with new events since the last list
-	quickLimit  int       // the quickUseful at which a list follows
-	from        string    // the version at which the watch was opened
+	quickLimit  int       // the quickUseful that causes a list
+	from        string    // the version that the watch was opened from
 	until       time.Time // the deadline of the initial events
 
 	after         mode // the mode after the wait
@@ -74,7 +74,7 @@ type core struct {
 	serverVersion string    // the server's own version: of its last list, bookmark or probe
 	backward      int       // how often the server seemed to go back
 	backwardAt    time.Time
-	stuckAt       string    // the version at which the stream cannot be read on
+	stuckAt       string    // the version of an unreadable stream
 	stuck         int       // consecutive failures at stuckAt
 	probeAt       time.Time // the earliest time of the next probe
 	probeGap      time.Duration

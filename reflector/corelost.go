@@ -48,8 +48,8 @@ func (c *core) countLost(e *store.Entry) {
 	}
 }
 
-// relistLost lists, to learn whether the watch has lost events. While that is proven, each probe with a
-// newer version leads to a list: about one a minute.
+// relistLost lists, to find out whether the watch has lost events. While that is proven, each probe with a newer
+// version leads to a list: about one a minute.
 func (c *core) relistLost(at stepTime) action {
 	d := &c.loss
 	d.ahead, d.count = false, 0

@@ -85,8 +85,8 @@ type Options struct {
 	// MaxBodyBytes bounds the body of a request. A read beyond it returns a *http.MaxBytesError,
 	// and the connection is closed. Zero means 64 MiB. Negative means no bound.
 	MaxBodyBytes int64
-	// MaxConnections bounds the open connections. A new connection over the bound evicts the one
-	// that has been idle longest; connections that never had a request go first. If all connections
+	// MaxConnections bounds the open connections. A new connection over the bound closes the
+	// longest idle connection. Connections without any request are closed first. If all connections
 	// are busy, the new one is closed. Zero means 1000. Negative is an error.
 	MaxConnections int
 

@@ -229,7 +229,7 @@ func (c *core) peek(slot uint32) *Entry {
 	return &c.peeked
 }
 
-// keyOf returns the bytes by which a key is sorted. They are valid until the next call.
+// keyOf returns the sort key of an object key. They are valid until the next call.
 func (c *core) keyOf(key object.Key) []byte {
 	c.key = appendKey(c.key[:0], key)
 	return c.key

@@ -303,7 +303,7 @@ func (p *packing) drop(t *template) {
 	p.forget(t)
 }
 
-// forget removes a template from its group: it gets no more records.
+// forget removes a template from its group. Later records use other templates.
 func (p *packing) forget(t *template) {
 	if p.groups[t.group] == t {
 		delete(p.groups, t.group)

@@ -81,7 +81,7 @@ func (d *digest) parts() [6]*uint64 {
 	return [6]*uint64{&d.Labels, &d.Annotations, &d.Spec, &d.Status, &d.Owners, &d.Rest}
 }
 
-// appendKey appends the bytes by which keys are sorted.
+// appendKey appends the sort key of an object key.
 func appendKey(b []byte, k object.Key) []byte {
 	b = append(b, k.Namespace...)
 	b = append(b, 0)
@@ -169,7 +169,7 @@ func appendText(b, s []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// key returns the bytes by which the record is sorted.
+// key returns the sort key of the record.
 func (r record) key() []byte {
 	n, k := uint64(r[1]), 1
 	if n >= 0x80 {

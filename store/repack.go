@@ -5,7 +5,7 @@ import "github.com/flyball-io/flyball/internal/pack"
 const (
 	minRepacked = 512 // bytes of a record from which it is slow to make
 	wholeEach   = 16  // one change in so many is packed whole, so that small losses do not add up
-	maxGrown    = 64  // bytes by which the record of a change may be larger than the one before
+	maxGrown    = 64  // how many bytes larger than the record before the record of a change may be
 )
 
 // repack packs a change of the object in a slot: from the record that it replaces, if that was packed

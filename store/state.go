@@ -63,7 +63,7 @@ func (s *state) compare(slot uint32, key []byte) (order int) {
 	return order
 }
 
-// key appends the bytes by which a slot is sorted.
+// key appends the sort key of a slot.
 func (s *state) key(dst []byte, slot uint32) []byte {
 	s.record(slot, func(_, _ uint32, r record) { dst = append(dst, r.key()...) })
 	return dst

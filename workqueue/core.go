@@ -218,8 +218,8 @@ func (c *core[K, V]) len(t int64) int {
 	return c.ready.n
 }
 
-// nextDue returns the time at which the next delayed item becomes ready. It reports false when none
-// is delayed.
+// nextDue returns the time when the next delayed item becomes ready. It reports false when none is
+// delayed.
 func (c *core[K, V]) nextDue() (int64, bool) {
 	if len(c.delayed.items) == 0 {
 		return 0, false

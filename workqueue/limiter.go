@@ -102,8 +102,8 @@ func (l *fastSlow[K]) validate() error {
 	return nil
 }
 
-// bucket takes a token for each failure. It takes back those that are not needed: of a key that is forgotten before
-// its wait is over, and of one that fails again before that.
+// bucket takes a token for each failure. It takes back tokens that are not needed: when a key is forgotten, or
+// fails again, before its wait is over.
 type bucket[K comparable] struct {
 	tokens backoff.Bucket
 	due    map[K]time.Time // ends of waits

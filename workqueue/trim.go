@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// limits are the sizes at which a core spends work now to save work or memory later. Tests lower
-// them.
+// limits are the sizes from which on a core spends work now to save work or memory later. Tests
+// lower them.
 type limits struct {
 	keep int   // number of entries whose memory is never freed
 	trim int64 // nanoseconds between two checks for too much memory

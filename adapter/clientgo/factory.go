@@ -25,7 +25,7 @@ import (
 // its methods.
 type Factory struct {
 	group[reflect.Type]
-	learner *learner[kubernetes.Interface]
+	prober *prober[kubernetes.Interface]
 }
 
 var _ informers.SharedInformerFactory = (*Factory)(nil)
@@ -39,11 +39,11 @@ func NewSharedInformerFactory(cfg *rest.Config, resync time.Duration, options ..
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLearner[kubernetes.Interface](kubernetes.NewForConfig)
+	l, err := newProber[kubernetes.Interface](kubernetes.NewForConfig)
 	if err != nil {
 		return nil, fmt.Errorf("clientgo: %w", err)
 	}
-	return &Factory{group: newGroup[reflect.Type](s), learner: l}, nil
+	return &Factory{group: newGroup[reflect.Type](s), prober: l}, nil
 }
 
 // NewSharedInformerFactoryWithOptions is [NewSharedInformerFactory], under the name that client-go has.
@@ -127,18 +127,18 @@ func (f *Factory) InformerFor(o runtime.Object, newFunc internalinterfaces.NewIn
 		if newFunc == nil {
 			return nil, errNoFunc
 		}
-		return f.learner.learn(resync, newFunc)
+		return f.prober.probe(resync, newFunc)
 	})
 }
 
 var errNoFunc = errors.New("the function that makes the informer is nil")
 
 // informerFor returns the informer of a Go type.
-func informerFor(f *Factory, o runtime.Object, learn func(time.Duration) (*template, error)) *Informer {
+func informerFor(f *Factory, o runtime.Object, probe func(time.Duration) (*template, error)) *Informer {
 	return f.get(reflect.TypeOf(o), func() *Informer {
 		of := f.spec(typed, f.c.resyncOf(o))
 		of.goType = fmt.Sprintf("%T", o)
-		t, err := learn(of.resync)
+		t, err := probe(of.resync)
 		if err != nil {
 			return newInformer(f.shared, of, nil, err)
 		}

@@ -13,7 +13,7 @@ import (
 // informers with the factory: one Start, one Shutdown.
 type Typed[F ~func(C, time.Duration) toolscache.SharedIndexInformer, C any] struct {
 	*Factory
-	learner *learner[C]
+	prober *prober[C]
 }
 
 // Of returns the factory for the informers that informer-gen has generated for another clientset. F is the
@@ -25,11 +25,11 @@ type Typed[F ~func(C, time.Duration) toolscache.SharedIndexInformer, C any] stru
 // The scheme of the factory must have the types: pass WithScheme. The error is that of newForConfig, or says that its
 // clients are not those of F.
 func Of[F ~func(C, time.Duration) toolscache.SharedIndexInformer, C, S any](f *Factory, newForConfig func(*rest.Config) (S, error)) (*Typed[F, C], error) {
-	l, err := newLearner[C](newForConfig)
+	l, err := newProber[C](newForConfig)
 	if err != nil {
 		return nil, fmt.Errorf("clientgo: %w", err)
 	}
-	return &Typed[F, C]{Factory: f, learner: l}, nil
+	return &Typed[F, C]{Factory: f, prober: l}, nil
 }
 
 // InformerFor is [Factory.InformerFor].
@@ -38,6 +38,6 @@ func (t *Typed[F, C]) InformerFor(o runtime.Object, newFunc F) toolscache.Shared
 		if newFunc == nil {
 			return nil, errNoFunc
 		}
-		return t.learner.learn(resync, newFunc)
+		return t.prober.probe(resync, newFunc)
 	})
 }

@@ -116,7 +116,7 @@ func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
 		if tweak == nil {
 			return
 		}
-		l, f, err := learn(tweak)
+		l, f, err := selectorsOf(tweak)
 		if err != nil {
 			c.refuse("WithTweakListOptions", err)
 			return
@@ -166,8 +166,8 @@ func (c *config) resyncOf(obj any) time.Duration {
 	return c.resync
 }
 
-// learn returns the selectors that a function sets.
-func learn(tweak func(*metav1.ListOptions)) (labels.Selector, fields.Selector, error) {
+// selectorsOf returns the selectors that a function sets.
+func selectorsOf(tweak func(*metav1.ListOptions)) (labels.Selector, fields.Selector, error) {
 	o := metav1.ListOptions{}
 	if err := run.Safely("tweak of list options", func() error { tweak(&o); return nil }); err != nil {
 		return nil, nil, err

@@ -127,7 +127,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	if !c.begun.CompareAndSwap(false, true) {
 		return errStarted
 	}
-	defer register(c)() // first, so that whoever is told of an object finds the metrics
+	defer register(c)() // first: a handler of an object may read the metrics
 	c.mu.Lock()
 	c.group, c.ctx = run.New(ctx)
 	for _, w := range c.watches {

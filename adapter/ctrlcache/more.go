@@ -10,8 +10,8 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// Header returns the metadata of an object, by which obj only names the kind. It decodes nothing, and costs a
-// fraction of Get. The caller owns the header. Errors are those of Get.
+// Header returns the metadata of an object. obj only names the kind. It decodes nothing, and costs a fraction
+// of Get. The caller owns the header. Errors are those of Get.
 func (c *Cache) Header(ctx context.Context, key crclient.ObjectKey, obj crclient.Object) (*object.Header, error) {
 	_, e, err := c.entry(ctx, key, obj)
 	if err != nil {

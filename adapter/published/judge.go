@@ -46,7 +46,8 @@ func (r *result) row(m module) string {
 		r.is.warnings, len(r.is.refused), r.was.took.Round(time.Second/10), r.is.took.Round(time.Second/10))
 }
 
-// judge returns what is not as controller-gen has it, and what only flyball refuses.
+// judge returns the differences from the output of controller-gen, and the inputs that only flyball
+// refuses.
 func (r *result) judge(m module) (bad []error) {
 	for what, names := range map[string][]string{
 		"definition":      differ(r.was.definitions, r.is.definitions),

@@ -7,7 +7,7 @@ type module struct {
 	objectMeta, floats  bool     // generateEmbeddedObjectMeta, allowDangerousTypes
 }
 
-// modules are such that their Go version is one that this tree takes.
+// modules need no newer Go version than this tree.
 var modules = []module{
 	{name: "cluster-api", path: "sigs.k8s.io/cluster-api/api", version: "v1.14.2", read: []string{"./..."}},
 	{name: "kueue", path: "sigs.k8s.io/kueue", version: "v0.17.0", read: []string{"./apis/...", "./pkg/controller/...", "./pkg/webhooks/..."}, objectMeta: true},

@@ -16,7 +16,7 @@ type Kind struct {
 	corpus.Resource
 	// View is the form in which the objects are held.
 	View View
-	// ContentType is that of lists, by which the objects travel.
+	// ContentType is the content type of lists.
 	ContentType string
 }
 

@@ -88,7 +88,7 @@ func (g *member) slice() Object {
 	return s
 }
 
-// ofNamespaces reports whether the object is one that every namespace has.
+// ofNamespaces reports whether every namespace has such an object.
 func (g *member) ofNamespaces() bool { return g.index == 1 }
 
 // inNamespace returns the metadata of an object that every namespace has.

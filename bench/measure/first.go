@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-io/flyball/bench/replay"
 )
 
-// others are the numbers of objects beside the one that has to be reconciled first. Numbers that are
+// others are the numbers of further objects; one object has to be reconciled first. Numbers that are
 // not below the number of objects of the run are left out.
 var others = []int{0, 1000, 100_000}
 

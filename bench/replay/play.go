@@ -41,7 +41,7 @@ type Server struct {
 
 	live    []item      // the existing objects
 	where   map[int]int // object → its index in live
-	log     []happening // all events by version; append only
+	log     []logEntry  // all events by version; append only
 	next    int         // of the changes on the tape
 	oldest  int         // the first event that is not forgotten
 	cut     int         // how often all watches were ended
@@ -51,8 +51,8 @@ type Server struct {
 	proto   int // the major version of HTTP of the last request
 }
 
-// happening is one event.
-type happening struct {
+// logEntry is one event.
+type logEntry struct {
 	event string
 	item
 }
@@ -321,13 +321,13 @@ func (s *Server) deleteLocked(object int) (gone item, ok bool) {
 }
 
 func (s *Server) logLocked(event string, it item) {
-	s.log = append(s.log, happening{event, it})
+	s.log = append(s.log, logEntry{event, it})
 	s.woken[s.any.of[it.object]] = true
 }
 
-// Final returns the events from one on after which their object has no other, in order, and the last
-// of them for each kind, or -1. Objects that were made and deleted since do not count: a client may
-// have merged their events into none. Without deletes no event does that deletes an object.
+// Final returns the last event of each object since event from, in order, and the last one of each
+// kind, or -1. It leaves out objects that were created and deleted since from: a client may have
+// merged their events into none. Without deletes it leaves out all deleted objects.
 func (s *Server) Final(from int, deletes bool) (events, last []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,9 +45,13 @@ relative path if the project is made inside it.`,
   flyball init --domain example.com --module example.com/shop --namespaced`,
 		Args: checked(p.Check),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
+			err := scaffolded(cmd, o, func(ctx context.Context, o scaffold.Options) (*scaffold.Result, error) {
 				return scaffold.Init(ctx, o, p)
 			})
+			if err == nil {
+				fmt.Fprint(cmd.OutOrStdout(), nextSteps(o.Dir))
+			}
+			return err
 		},
 	}
 	fs := cmd.Flags()
@@ -59,6 +63,19 @@ relative path if the project is made inside it.`,
 	fs.StringVar(&o.FlyballDir, "flyball-dir", "", "`DIR` of a checkout of Flyball to use, in place of a published version")
 	required(cmd, "domain", "module")
 	return cmd
+}
+
+// nextSteps tells what to do in a new project in a folder.
+func nextSteps(dir string) string {
+	enter := ""
+	if filepath.Clean(dir) != "." {
+		enter = fmt.Sprintf("  cd %q\n", dir)
+	}
+	return "next:\n" + enter + `  flyball create api --group GROUP --version v1 --kind KIND   # a kind and its controller
+  make test                                                   # all tests, on an API server in memory
+  make run                                                    # the program, on a control plane of its own
+  make help                                                   # all targets
+`
 }
 
 func required(cmd *cobra.Command, flags ...string) {

@@ -111,8 +111,8 @@ func namespaceOf(p *scaffold.Project, objs []manifest.Object) string {
 	return p.Name + "-system"
 }
 
-// write writes files into a folder. In that of a chart it keeps the files of users, and removes those
-// that were generated earlier.
+// write writes files into a folder. In the folder of a chart it keeps the files of users, and removes
+// stale generated files.
 func (f *installerFlags) write(cmd *cobra.Command, to string, files map[string][]byte) error {
 	var stale []string
 	if f.helm {
@@ -159,8 +159,8 @@ func (f *installerFlags) write(cmd *cobra.Command, to string, files map[string][
 	return nil
 }
 
-// chartFolder returns the files in the folder of a chart that belong to the user in the place of
-// generated ones, and those that were generated and are no more.
+// chartFolder compares the folder of a chart with the files to write. kept are files that the user
+// has taken over. stale are generated files that the chart does not have any more.
 func chartFolder(dir string, files map[string][]byte) (kept, stale []string, err error) {
 	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && file == dir {

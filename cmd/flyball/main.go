@@ -42,8 +42,8 @@ func run(args []string) int {
 	}
 }
 
-// newRoot returns the whole command tree. A subcommand must not set PersistentPreRun: run uses it
-// to learn that the command line was right.
+// newRoot returns the whole command tree. A subcommand must not set PersistentPreRun: run sets it
+// to tell errors of the command line from errors of the command.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "flyball",
@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newAdopt(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newBuildInstaller(),
+	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newAdopt(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newUpgrade(), newRender(), newBuildInstaller(),
 		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard(), newVersion())
 	return root
 }

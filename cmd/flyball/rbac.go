@@ -39,6 +39,8 @@ that they lack or have too much, and fail if there is one.
     missing: patch deployments.apps
     excess: delete secrets
 
+Without any, it says that all is well.
+
 Where there are bindings to a ServiceAccount beside the roles, roles that none of
 them names are left out. What is granted for some names only counts as granted
 where a test or a feature asked for it: neither says which objects it is about.
@@ -185,5 +187,6 @@ func judge(out io.Writer, roles string, have, need, allowed rbac.Rules) error {
 	if len(missing)+len(excess) > 0 {
 		return fmt.Errorf("%s: %d missing, %d in excess", roles, len(missing), len(excess))
 	}
+	fmt.Fprintf(out, "%s: all is well: no permission is missing, none is in excess\n", roles)
 	return nil
 }

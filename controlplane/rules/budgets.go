@@ -14,7 +14,7 @@ import (
 )
 
 // callBudgets is the client for disruption budgets of the call that evicts a Pod. Only List, Get and UpdateStatus
-// work: an eviction needs no more.
+// work: an eviction needs nothing else.
 type callBudgets struct {
 	policyv1client.PodDisruptionBudgetInterface
 	table     *table

@@ -29,8 +29,9 @@ import (
 	"k8s.io/kubernetes/pkg/capabilities"
 )
 
-// collectAt is the percentage of new memory at which garbage is collected. There is one process for all tests of a user,
-// and the default would take a fifth of its time. Near memoryLimit, in bytes, garbage is collected more often.
+// collectAt is the growth of the heap, in percent, that starts a garbage collection. There is one process for all tests
+// of a user, and the default would take a fifth of its time. Near memoryLimit, in bytes, garbage is collected more
+// often.
 const (
 	collectAt   = 200
 	memoryLimit = 1 << 30

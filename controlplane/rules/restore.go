@@ -60,8 +60,8 @@ var strictDecoder = sync.OnceValue(func() runtime.Decoder {
 	return serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 })
 
-// unknownFields returns an error that names the fields of an object that its kind does not have, and those that are
-// there twice. It knows only built-in kinds.
+// unknownFields returns an error that names the unknown and the duplicate fields of an object of a built-in kind. It
+// returns nil for other kinds.
 func unknownFields(text []byte) error {
 	if _, _, err := strictDecoder().Decode(text, nil, nil); !runtime.IsNotRegisteredError(err) {
 		return err

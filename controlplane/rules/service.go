@@ -30,7 +30,7 @@ type allocations struct {
 	known bool
 	ips   map[string]bool
 	ports map[int]bool
-	// service is the one that is created or updated.
+	// service is the Service that is created or updated.
 	service *core.Service
 	// inner makes a request of the server itself.
 	inner func(c *call, method, path string, body []byte) error

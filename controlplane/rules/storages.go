@@ -77,7 +77,8 @@ func (t *table) devices() resources {
 		"deviceclasses": t.one(deviceclass.NewREST(t)), "resourceclaimtemplates": t.one(claimtemplate.NewREST(t, callNamespaces{})), "resourceslices": t.one(resourceslice.NewREST(t))})
 }
 
-// callNamespaces is the client for namespaces of the call in the context. Only Get works: its users need no more.
+// callNamespaces is the client for namespaces of the call in the context. Only Get works: its users need nothing
+// else.
 type callNamespaces struct {
 	corev1client.NamespaceInterface
 }

@@ -16,8 +16,8 @@ type Serving struct {
 	Here    bool
 	// Elsewhere has the other versions that serve the kind, in the order of the server.
 	Elsewhere []string
-	// Gone says that the kind has gone with all of its objects, and by a proof: its definition was read
-	// before, and is no more.
+	// Gone says that the kind was removed with all of its objects. The proof: its definition was read
+	// before, and does not exist now.
 	Gone bool
 	// Unproven says why there is no such proof. It is nil if nobody asked for one.
 	Unproven error

@@ -17,8 +17,8 @@ type Tag struct {
 	Name string
 	// Omitted says that the field has no JSON form: the tag is "-".
 	Omitted bool
-	// OmitEmpty, OmitZero and Quoted are the options omitempty, omitzero and string. Inline is that of Kubernetes, by
-	// which generators inline a field that is not embedded.
+	// OmitEmpty, OmitZero and Quoted are the options omitempty, omitzero and string. Inline is the option "inline" of
+	// Kubernetes: generators inline the field although it is not embedded.
 	OmitEmpty, OmitZero, Quoted, Inline bool
 }
 

@@ -53,7 +53,7 @@ func (c *Checker) Done() bool { return c.next == atEnd }
 // have two members of one name.
 func (c *Checker) Layout() (long Spans, repeats bool) { return c.layout.long, c.layout.repeats }
 
-// Read reads from b[i] to the end of the value or of b, and returns the offset at which it stopped. If the value is
+// Read reads from b[i] to the end of the value or of b, and returns the offset where it stopped. If the value is
 // not done, the next call gets b[i:] with further bytes. last says that there are none, which may end a number.
 func (c *Checker) Read(b []byte, i int, last bool) (int, error) {
 	var st textState

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// mostLinked is how many packages of other modules an ordinary program has. It only falls. A program
+// mostLinked is how many packages of other modules an ordinary program has. A program
 // that idles takes about three quarters of its code and tables as memory, because their pages are touched while
 // packages load: a package that is linked costs 50 to 200 kB, also if nothing calls it. See ADR 12.
 const mostLinked = 191

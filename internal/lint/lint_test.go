@@ -297,13 +297,16 @@ func TestOnePackageCommentEach(t *testing.T) {
 	}
 }
 
+// The most lines of a file, and of a file of a sample.
+const maxFile, maxSample = 600, 200
+
 func TestFilesAreSmall(t *testing.T) {
 	for _, f := range files(t) {
-		if f.lines > 600 {
+		if f.lines > maxFile {
 			t.Errorf("%s has %d lines: is there a second concept inside?", f.path, f.lines)
 		}
-		if strings.HasPrefix(f.pkg, "examples/") && !f.test && f.lines > 200 {
-			t.Errorf("%s has %d lines: a sample is read aloud, 200 at the most", f.path, f.lines)
+		if strings.HasPrefix(f.pkg, "examples/") && !f.test && f.lines > maxSample {
+			t.Errorf("%s has %d lines: a sample is read aloud, %d at the most", f.path, f.lines, maxSample)
 		}
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// What runs for one MODIFIED frame, until the Reconcile of a For controller has ended. The limits only
-// fall.
+// What runs for one MODIFIED frame, until the Reconcile of a For controller has ended.
 const (
 	maxEventPackages  = 19
-	maxEventFiles     = 85  // one more copies strings of headers: one that is kept does not keep the rest
-	maxEventFunctions = 358 // fifteen more pack records into two thirds of their size (ADR 30), two more lose no merged state (ADR 20), one more copies strings
+	maxEventFiles     = 85
+	maxEventFunctions = 358
 )
 
 // TestOneEventStaysShort counts the packages, files and functions of Flyball that run for one event:

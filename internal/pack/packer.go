@@ -38,7 +38,7 @@ const (
 
 	minCopy   = 4  // bytes worth a copy from the cursor
 	minMove   = 7  // bytes worth a copy from elsewhere
-	minHex    = 12 // digits that are surely not a word
+	minHex    = 12 // digits that cannot be a word
 	minRecall = 16 // bytes worth a copy from a dictionary where others were not sought yet
 	near      = 16 // bytes after a difference in which alignment is sought first
 	slack     = 6  // largest shift of the alignment there

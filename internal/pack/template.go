@@ -57,7 +57,8 @@ func (t *Template) indexFrom(at int) {
 	}
 }
 
-// append adds bytes to the end of the template. Its former bytes stay as they are, for those who have them.
+// append adds bytes to the end of the template. Its former bytes stay unchanged: readers may still hold
+// them.
 func (t *Template) append(b []byte) {
 	was := len(t.b)
 	if need := was + len(b); need > cap(t.b) {

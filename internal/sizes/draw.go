@@ -28,7 +28,7 @@ var (
 // Largest is the size of the largest object, in bytes of its content: what an API server takes.
 const Largest = 3 << 20
 
-// edges are sizes at which readers change what they do.
+// edges are the sizes where readers change their method.
 var edges = []int{0, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, Largest}
 
 // size draws a size: small, just around an edge, or anything, with as many below 1 KiB as above 1 MiB.

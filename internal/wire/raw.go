@@ -52,8 +52,8 @@ type Kind struct {
 	// listKind is the kind of a list that had items of this kind, where it has a name of its own.
 	listKind atomic.Pointer[string]
 
-	// repeats says that in JSON an object came that may have two members of one name, or a member
-	// with two of one name, which no API server sends. Until then nobody has to look for a second.
+	// repeats is set by the first JSON object that may have a duplicate member, at its top level or in one of
+	// its members. API servers send none. While it is false, a lookup ends at the first member of a name.
 	repeats atomic.Bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/tape"
 )
 
-// asks are the functions by which a server asks the rules: about its first objects, and later.
+// asks are the functions that ask the rules: one for the first objects, one for later requests.
 type asks struct {
 	first, later core.Rules
 	// alone says that the server shares nothing with others: a tape has all that it asks.

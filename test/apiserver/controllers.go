@@ -32,6 +32,6 @@ func startControllers(handler *web.Server, chosen []control.Known, o Options) er
 // that the server was closed.
 func (s *Server) Settle(ctx context.Context) error { return s.web.Settle(ctx) }
 
-// Due is the earliest time at which the controllers have something to do though nothing changes. It is zero if they
-// have not, or if there are no controllers. Call it after [Server.Settle].
+// Due is the earliest time when a controller acts without a change. It is zero if they have not, or if there are no
+// controllers. Call it after [Server.Settle].
 func (s *Server) Due() time.Time { return s.web.Due() }

@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-io/flyball/internal/manifest"
 )
 
-// service is the address by which the API server calls the webhooks. Like the Service of a cluster
-// it forwards each connection to one of the ready replicas in turn. If it publishes addresses that
+// service is the address where the API server calls the webhooks. Like the Service of a cluster it
+// forwards each connection to one of the ready replicas in turn. If it publishes addresses that
 // are not ready, it forwards to all that listen. Without a replica it resets the connection. A
 // connection stays with its replica.
 type service struct {

@@ -67,7 +67,7 @@ type shown struct {
 
 var keySeed = maphash.MakeSeed()
 
-// minStates is the least number of states at which decoded drops some.
+// minStates is the number of states from which on decoded drops some.
 const minStates = 1024
 
 func newDecoded(empty func() (object.Object, error), decode func(*store.Entry, object.Object) error) *decoded {

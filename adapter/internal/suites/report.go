@@ -64,7 +64,7 @@ func Ginkgo(file string) (*Report, error) {
 }
 
 var (
-	// started is the line by which the output of a test begins or goes on, and ended that by which a test ends.
+	// started matches the line that begins or continues the output of a test, ended the line that ends it.
 	started = regexp.MustCompile(`^=== (RUN|CONT|NAME) +(\S+)$`)
 	ended   = regexp.MustCompile(`^[ \t]*--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
 )

@@ -95,8 +95,8 @@ func Stop(t testing.TB, cmd *exec.Cmd, sig syscall.Signal) {
 	}
 }
 
-// Account creates what is in a manifest that is made for the namespace "default" in another one,
-// and returns the configuration of the service account that it grants rights to.
+// Account applies a manifest in a namespace, in place of "default", and returns a client configuration
+// for its service account.
 func Account(t testing.TB, p *servertest.Server, manifest, namespace, name string) *rest.Config {
 	t.Helper()
 	create(t, p, manifest, namespace)

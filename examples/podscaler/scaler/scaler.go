@@ -42,8 +42,8 @@ type scaler struct {
 	interval time.Duration
 }
 
-// Add puts the controller into a manager. A Deployment is looked at whenever something changes
-// that bears on it, and again after interval, unless that is zero.
+// Add puts the controller into a manager. A Deployment is looked at whenever an object changes
+// that it depends on, and again after interval, unless that is zero.
 func Add(mgr *flyball.Manager, interval time.Duration, o controller.Options) error {
 	mark := func(d *appsv1.Deployment) []string { return []string{strconv.FormatBool(opts(d.Annotations))} }
 	if err := cache.IndexField(mgr.Cache(), optedIn, mark); err != nil {
@@ -56,7 +56,7 @@ func Add(mgr *flyball.Manager, interval time.Duration, o controller.Options) err
 	_, err := controller.NewWith(mgr, "podscaler", s.Reconcile, o,
 		controller.For[appsv1.Deployment](predicate.Or(annotated, predicate.GenerationChanged())),
 		controller.Watches[corev1.Pod](s.scaled(counting)),
-		// Whose Pods are whose bears on every count in the namespace.
+		// Every count in the namespace depends on the owners of the Pods.
 		controller.Watches[appsv1.Deployment](s.scaled(all), annotated),
 		controller.Watches[appsv1.ReplicaSet](s.scaled(all), predicate.OwnersChanged()),
 	)

@@ -103,7 +103,7 @@ func (s *Set) Step(now time.Time, v core.View) (requests []Request, due time.Tim
 		}
 	}
 	s.seen = v.Version()
-	changes := s.state.learn(v, log)
+	changes := s.state.advance(v, log)
 	for i, c := range s.controllers {
 		made, at, ok := s.guarded(now, c, changes)
 		if !ok { // nobody knows what it has seen

@@ -80,9 +80,9 @@ func newState() *State {
 	return &State{entries: map[string]*entry{}, uids: map[types.UID]string{}, owned: map[types.UID]map[string]bool{}, orphans: map[string]map[string]bool{}}
 }
 
-// learn moves the state to a view, given the log of changes up to it. It returns one change for each key, in the order
+// advance moves the state to a view, given the log of changes up to it. It returns one change for each key, in the order
 // of the first changes.
-func (s *State) learn(v core.View, log []core.Change) []Change {
+func (s *State) advance(v core.View, log []core.Change) []Change {
 	s.View = v
 	out := make([]Change, 0, len(log))
 	places := make(map[string]int, len(log))

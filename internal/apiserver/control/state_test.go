@@ -51,7 +51,7 @@ func TestLearn(t *testing.T) {
 		{[]core.Change{remove(pod("a", "1", "")), write(pod("a", "4", "x!")), remove(pod("c", "3", "x"))}, "a was 1 is 4; c was 3; ", "[a]", "[b]"},
 		{[]core.Change{write(pod("d", "5", "")), remove(pod("d", "5", ""))}, "", "[a]", "[b]"},
 	} {
-		if got := show(s.learn(core.View{}, c.log)); got != c.want {
+		if got := show(s.advance(core.View{}, c.log)); got != c.want {
 			t.Errorf("%d: %s, want %s", i, got, c.want)
 		}
 		names := func(keys []string) (out []string) {
@@ -75,7 +75,7 @@ func TestLearn(t *testing.T) {
 	if two := Get[corev1.Pod](s, "/core/pods/ns/a"); one != two || one.ManagedFields != nil || one.UID != "4" {
 		t.Errorf("decoded twice, or wrongly: %+v", one)
 	}
-	s.learn(core.View{}, []core.Change{write(pod("a", "4", ""))})
+	s.advance(core.View{}, []core.Change{write(pod("a", "4", ""))})
 	if three := Get[corev1.Pod](s, "/core/pods/ns/a"); one == three {
 		t.Error("an old version is shown")
 	}

@@ -42,7 +42,8 @@ func (h *sharedObjects) of(now time.Time, seed string, make func() []*Object) []
 	return h.objects
 }
 
-// began is the time in the objects of a Beginning. It is so odd that each occurrence is a time to replace.
+// began is the placeholder for creation times in the objects of a Beginning. No text of these objects contains it
+// otherwise, so every occurrence is replaced.
 var began = time.Date(1971, 2, 3, 4, 5, 6, 0, time.UTC)
 
 // NewBeginning makes the objects that every cluster has; with rbac also the roles and bindings.
@@ -159,7 +160,7 @@ func (s *State) renamed(writes []rules.Write) []rules.Write {
 // rename replaces the uid in the object of a write by one of this state.
 func (s *State) rename(w *rules.Write) {
 	if uid := chosen.FindSubmatch(w.Object); uid != nil {
-		own, _ := s.names(target{resource: w.Key}, Request{}, 0, 0)
+		own, _ := s.identity(target{resource: w.Key}, Request{}, 0, 0)
 		w.Object = bytes.Replace(w.Object, uid[1], []byte(own), 1)
 		w.Shown = bytes.Replace(w.Shown, uid[1], []byte(own), 1)
 	}

@@ -113,8 +113,8 @@ func (v View) ask(call *rules.Request) (*rules.Answer, error) {
 }
 
 // askForAll asks rules about all objects that a list selects, as a deletion of a collection does.
-func (v View) askForAll(call *rules.Request, l *rules.List, through lens) (*rules.Answer, error) {
-	page, failure := v.page(l, through)
+func (v View) askForAll(call *rules.Request, l *rules.List, r fieldReader) (*rules.Answer, error) {
+	page, failure := v.page(l, r)
 	if failure != nil {
 		return nil, failure
 	}

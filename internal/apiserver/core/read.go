@@ -68,7 +68,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 			return a
 		}
 	case plain(req.Accept) && !values.Has("pretty"):
-		page, err := v.page(l, lens{t, now, req.Pending})
+		page, err := v.page(l, fieldReader{t, now, req.Pending})
 		if err != nil {
 			return failed(req, err)
 		}
@@ -79,7 +79,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 		fallthrough
 	default:
 		if protobuf(req.Accept) && !values.Has("pretty") && !t.warns() && v.defined(t) == nil {
-			page, err := v.page(l, lens{t, now, req.Pending})
+			page, err := v.page(l, fieldReader{t, now, req.Pending})
 			if err != nil {
 				return failed(req, err)
 			}
@@ -89,7 +89,7 @@ func (v View) Read(now time.Time, req Request) Answer {
 				return Answer{Code: http.StatusOK, ContentType: contentProtobuf, Warnings: answer.Warnings, Body: body}
 			}
 		}
-		if answer, err = v.askForAll(call, l, lens{t, now, req.Pending}); err != nil {
+		if answer, err = v.askForAll(call, l, fieldReader{t, now, req.Pending}); err != nil {
 			return failed(req, err)
 		}
 	}
@@ -213,8 +213,8 @@ func parseVersion(text string) (uint64, error) {
 	return n, nil
 }
 
-// page returns the objects that a list asks for, as a lens shows their fields.
-func (v View) page(l *rules.List, through lens) (page, error) {
+// page returns the objects that a list selects. r reads the fields of custom resources.
+func (v View) page(l *rules.List, r fieldReader) (page, error) {
 	present := v
 	start, asked, limit := l.Prefix, uint64(0), int(l.Limit)
 	exact := false
@@ -261,7 +261,7 @@ func (v View) page(l *rules.List, through lens) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	if err := match.learn(present, through, func() []*Object { return v.below(l) }); err != nil {
+	if err := match.readFields(present, r, func() []*Object { return v.below(l) }); err != nil {
 		return page{}, err
 	}
 	p := page{version: v.version}
@@ -320,8 +320,8 @@ type matcher struct {
 	fields fields.Selector
 	shards shards
 	all    bool // there are no labels and fields to match
-	// seen are objects with the fields that a lens shows.
-	seen map[*Object]*Object
+	// fieldsOf has, for an object, a copy with the fields in the version of the request; see readFields.
+	fieldsOf map[*Object]*Object
 }
 
 func newMatcher(l *rules.List) (m matcher, err error) {
@@ -337,8 +337,8 @@ func newMatcher(l *rules.List) (m matcher, err error) {
 }
 
 func (m matcher) object(o *Object) bool {
-	if seen := m.seen[o]; seen != nil {
-		o = seen
+	if read := m.fieldsOf[o]; read != nil {
+		o = read
 	}
 	return m.shards.have(o) && (m.all || m.labels.Matches(o.labels) && m.fields.Matches(selected{o}))
 }

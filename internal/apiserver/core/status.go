@@ -59,7 +59,7 @@ func (f *failure) answer(req Request) Answer {
 
 // failed returns the answer for an error. An error that is no failure becomes an internal error.
 func failed(req Request, err error) Answer {
-	var w *waiting
+	var w *pendingError
 	if errors.As(err, &w) {
 		return w.answer
 	}

@@ -2,11 +2,8 @@ package core
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,14 +32,14 @@ func (s *State) Step(now time.Time, req Request) Answer {
 	}
 	for try := 0; ; try++ {
 		call := s.call(now, req, t)
-		call.UID, call.Suffix = s.names(t, req, n, try)
+		call.UID, call.Suffix = s.identity(t, req, n, try)
 		call.Controllers = s.opts.Controllers
 		answer, err := s.ask(call)
 		if err != nil {
 			return failed(req, err)
 		}
 		if answer.List != nil && call.Collection == nil {
-			if answer, err = s.askForAll(call, answer.List, lens{t, now, req.Pending}); err != nil {
+			if answer, err = s.askForAll(call, answer.List, fieldReader{t, now, req.Pending}); err != nil {
 				return failed(req, err)
 			}
 		}
@@ -112,41 +109,6 @@ func (s *State) put(now time.Time, o *Object, gone bool) {
 		s.roles = o.Version
 	}
 	s.log = append(s.log, Change{Version: o.Version, At: now, Old: old, Object: o, Deleted: gone})
-}
-
-// names returns the uid of a new object, and the suffix of a generated name. They depend on the seed, the collection,
-// the number n of objects created there, the query, the body and the try. Requests about other collections do not
-// change them.
-func (s *State) names(t target, req Request, n uint64, try int) (uid, suffix string) {
-	_, query, _ := strings.Cut(req.URL, "?") // so a dry run has other names
-	of := t.collection()
-	if t.subresource != "" {
-		of = t.key()
-	}
-	text := make([]byte, 0, 256)
-	for _, part := range []string{s.opts.Seed, of, query} {
-		text = append(strconv.AppendQuote(text, part), ' ')
-	}
-	text = append(strconv.AppendUint(text, n, 10), ' ')
-	text = append(strconv.AppendInt(text, int64(try), 10), ' ')
-	body := sha256.Sum256(req.Body)
-	sum := sha256.Sum256(hex.AppendEncode(text, body[:]))
-	id := sum[:16]
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // a random uuid, by its form
-	const letters = "bcdfghjklmnpqrstvwxz2456789"
-	var end [5]byte
-	for i := range end {
-		end[i] = letters[int(sum[16+i])%len(letters)]
-	}
-	out := make([]byte, 0, 36)
-	for i, n := range []int{4, 2, 2, 2, 6} {
-		if i > 0 {
-			out = append(out, '-')
-		}
-		out = hex.AppendEncode(out, id[:n])
-		id = id[n:]
-	}
-	return string(out), string(end[:])
 }
 
 // changedAfter reports whether a definition is newer than one of the objects. Clients then see another text of that

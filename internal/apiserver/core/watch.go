@@ -80,7 +80,7 @@ func (v View) watch(now time.Time, req Request, t target, l *rules.List) Answer 
 	case streams && asked > v.version:
 		return tooLarge(asked, v.version).answer(req)
 	case streams, asked == 0 && l.Initial == nil:
-		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields, Shards: m.shards}, lens{t, now, req.Pending})
+		page, err := v.page(&rules.List{Prefix: l.Prefix, Single: l.Single, Labels: l.Labels, Fields: l.Fields, Shards: m.shards}, fieldReader{t, now, req.Pending})
 		if err != nil {
 			return failed(req, err)
 		}

@@ -224,8 +224,8 @@ const (
 	mutatingKeys   = "/admissionregistration.k8s.io/mutatingwebhookconfigurations/"
 )
 
-// context reports whether an object is one that creates of other objects only read, and whose uid, version and times
-// their answers do not contain. Webhooks are chosen by what is no value, unless there are expressions for it.
+// context reports whether creates of other objects only read this object, and their answers never contain its uid,
+// version or times. A webhook configuration qualifies unless it has matchConditions: these are expressions over values.
 func context(k string, text []byte) bool {
 	if hooks(k) {
 		return !bytes.Contains(text, []byte(`"matchConditions":`))
@@ -238,7 +238,8 @@ func hooks(k string) bool {
 	return strings.HasPrefix(k, validatingKeys) || strings.HasPrefix(k, mutatingKeys)
 }
 
-// changed returns objects in which the uids, versions and times of context objects are changed.
+// changed returns a copy of objects. The uids, versions and times of context objects are replaced by change and
+// changeTime.
 func changed(objects map[string]json.RawMessage, change, changeTime func(string) string) map[string]json.RawMessage {
 	out := maps.Clone(objects)
 	for k, text := range out {

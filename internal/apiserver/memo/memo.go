@@ -92,7 +92,7 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 			most = maxFirst
 		}
 		learned := f // so that the other answers need no memory for f
-		if t := learn(&learned, req, answer, ask, most); t != nil {
+		if t := newTemplate(&learned, req, answer, ask, most); t != nil {
 			m.put(&learned, t, again)
 		}
 		return answer, nil

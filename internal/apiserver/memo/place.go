@@ -61,7 +61,7 @@ func (m *Memory) valuesIn(req *rules.Request, kind string, v values) (_ values, 
 	return v, out, true
 }
 
-// mask overwrites a value with a text that is equal for all values that can replace it.
+// mask overwrites a value with a placeholder. All values that can replace each other have the same placeholder.
 func mask(text []byte, kind int) {
 	if kind == valueName {
 		copy(text, shape(string(text)))
@@ -85,7 +85,7 @@ func isPlain(text []byte) bool {
 	return len(text) > 0
 }
 
-// turnedText returns a plain text in which each character is replaced by the one that comes by places later in plain.
+// turnedText shifts each character of a plain text by a number of positions in plain, from its end to its start again.
 func turnedText(text []byte, by byte) []byte {
 	out := make([]byte, len(text))
 	for i, c := range text {

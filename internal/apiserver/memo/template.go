@@ -114,10 +114,10 @@ func parseTemplate(message []byte) (*template, error) {
 	return t, nil
 }
 
-// learn returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
+// newTemplate returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
 // It returns nil if that is not possible: there are no other values, or ask fails. Answers of more than most bytes are
 // never remembered.
-func learn(f *form, req *rules.Request, answer *rules.Answer, ask Ask, most int) *template {
+func newTemplate(f *form, req *rules.Request, answer *rules.Answer, ask Ask, most int) *template {
 	never := &template{never: true}
 	if answer.Code >= http.StatusInternalServerError {
 		return never

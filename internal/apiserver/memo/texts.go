@@ -62,7 +62,8 @@ func textsOf(a *rules.Answer) (out []where) {
 	return out
 }
 
-// own copies the lists and maps of an answer that have texts of the fields in has, so that these can be set.
+// own replaces the lists and maps of an answer by copies, so that their texts can be set. has names the fields
+// to be set; other lists and maps stay shared.
 func own(a *rules.Answer, has [fields]bool) {
 	if has[missing] {
 		a.Missing = slices.Clone(a.Missing)

@@ -77,8 +77,8 @@ func start(binary string, o Options) error {
 		return err
 	}
 	defer f.Close()
-	// The shell ends at once, so the process is nobody's child. It has a session, a folder and an environment of its own:
-	// nothing that happens to whoever has started it concerns the others.
+	// The shell ends at once, so the process is nobody's child. It has a session, a folder and an environment of its
+	// own: signals to the process that has started it do not reach it.
 	cmd := exec.Command("/bin/sh", "-c", `"$0" -listen "$1" -idle "$2" -frame "$3" <&3 3<&- &`, binary, o.Socket, o.Idle.String(), strconv.Itoa(o.Frame))
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Env, cmd.Dir = []string{}, "/"

@@ -22,7 +22,7 @@ import (
 // run. Rules only copy them.
 type events struct {
 	mu     sync.Mutex
-	chosen []string       // pairs: what was chosen, and what stands for it
+	chosen []string       // pairs: a chosen text, and its placeholder
 	names  map[string]int // of Events: their number among those of their controller
 }
 
@@ -46,7 +46,7 @@ func (e *events) steady(req *rules.Request) (*rules.Request, func(*rules.Answer)
 	}
 	out := *req
 	if req.Method == http.MethodPost {
-		e.learn(&out)
+		e.record(&out)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,8 +71,8 @@ func (e *events) steady(req *rules.Request) (*rules.Request, func(*rules.Answer)
 	return &out, func(a *rules.Answer) *rules.Answer { return replaced(a, back) }
 }
 
-// learn notes what a new Event has, and makes its body JSON.
-func (e *events) learn(req *rules.Request) {
+// record records the texts that a client has chosen for a new Event, and makes its body JSON.
+func (e *events) record(req *rules.Request) {
 	var event eventsv1.Event
 	if raw, ok := bytes.CutPrefix(req.Body, []byte("k8s\x00")); ok {
 		var u runtime.Unknown

@@ -128,7 +128,7 @@ func (s *Server) Settle(ctx context.Context) error {
 	}
 }
 
-// Due is the earliest time at which the controllers have something to do though nothing changes; zero: never.
+// Due is the earliest time when a controller acts without a change; zero: never.
 func (s *Server) Due() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

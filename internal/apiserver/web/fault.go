@@ -35,7 +35,7 @@ func (s *Server) Fail(rule faults.Rule, effects []faults.Effect) (*Fault, error)
 	return f, nil
 }
 
-// Unmatched returns the rules by which no request has gone wrong, in the form in which tests write them.
+// Unmatched returns the rules that have failed no request, in the form in which tests write them.
 func (s *Server) Unmatched() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

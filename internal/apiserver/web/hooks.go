@@ -72,7 +72,7 @@ func (s *Server) poll(ctx context.Context, w *core.Watch, view core.View) ([]cor
 	var p *core.Pending
 	for range maxAsked {
 		var err error
-		if p, err = w.Learn(view, s.time(), p); err != nil {
+		if p, err = w.Prepare(view, s.time(), p); err != nil {
 			return nil, err
 		}
 		if p == nil {

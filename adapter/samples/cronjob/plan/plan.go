@@ -74,7 +74,8 @@ func Of(c *api.CronJob, jobs []*batchv1.Job, now time.Time) (Plan, error) {
 			from = earliest
 		}
 	}
-	// Of several missed times the latest counts. Who has missed more than a hundred starts afresh.
+	// Of several missed times the latest counts. A schedule that has missed more than a hundred times
+	// starts afresh.
 	for t, n := schedule.Next(from), 0; !t.After(now) && n < 100; t, n = schedule.Next(t), n+1 {
 		p.Due = t
 	}

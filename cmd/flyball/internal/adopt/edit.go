@@ -383,7 +383,7 @@ func (s *source) withoutImport(pkg string) edit {
 	return edit{}
 }
 
-// localName returns the name by which the file uses a package, or "" if it does not import it.
+// localName returns the local name of an imported package in the file, or "" if it is not imported.
 func (s *source) localName(pkg, name string) string {
 	for _, i := range s.file.Imports {
 		if importPath(i) == pkg {

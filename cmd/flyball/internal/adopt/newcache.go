@@ -71,7 +71,7 @@ func (s *source) calls(in ast.Node, pkg string) (found bool) {
 	return found
 }
 
-// returnNil edits a function that makes a NewCache where it returns nil, by which the manager has the default cache.
+// returnNil edits the places where a function that makes a NewCache returns nil, which selects the default cache.
 func (s *source) returnNil(old ast.Expr, value string) (edits []edit) {
 	if _, made := ast.Unparen(old).(*ast.CallExpr); !made {
 		return nil

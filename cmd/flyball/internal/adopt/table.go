@@ -57,8 +57,7 @@ const (
 	ensure  = "server-side apply of what is wanted, with the owner reference; sends nothing if nothing would change"
 )
 
-// requests are the methods of a client: what stands in their place, and the verb that they need. %s is the
-// kind.
+// requests has the replacement and the verb of each method of a client. %s is the kind.
 var requests = map[string]struct{ aspect, flyball, verb string }{
 	"Get":         {"reads", "client.Get[%s](ctx, c, key)", "get"},
 	"List":        {"reads", "client.List[%s](ctx, c, opts...)", "list"},

@@ -87,7 +87,7 @@ func itemsOf(s *extv1.JSONSchemaProps) *extv1.JSONSchemaProps {
 	return s.Items.Schema
 }
 
-// enforced are the formats by which the API server refuses values, by type. It ignores all others.
+// enforced are the formats that the API server validates, by type. It ignores all others.
 var enforced = map[string][]string{
 	"integer": {"int32"},
 	"number":  {"float"},

@@ -66,7 +66,7 @@ func (l *local) ReadFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// kustomization checks every field by which kustomize loads something.
+// kustomization checks every field that makes kustomize load a file.
 func (l *local) kustomization(file string, data []byte) error {
 	k := &types.Kustomization{}
 	if err := k.Unmarshal(data); err != nil {

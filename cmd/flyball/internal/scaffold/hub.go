@@ -120,7 +120,7 @@ func (s *removing) moveConversions(p *Project, was, now *API) error {
 		v := &now.Versions[i]
 		sc := scene{Project: p, API: now, Version: v}
 		switch v.Name {
-		case now.Hub: // which has its conversion no more
+		case now.Hub: // which has no conversion any more
 			err = s.turn(p, was, now, types)
 			if err == nil {
 				err = s.remove(apiFile(now, v.Name, "conversion_test.go"))

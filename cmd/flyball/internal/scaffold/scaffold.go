@@ -115,8 +115,7 @@ func (s *step) own(name, template string, sc scene) error {
 		return err
 	}
 	if old, ok := s.had(name); ok {
-		first, _, _ := bytes.Cut(old, []byte("\n"))
-		if !bytes.Contains(first, []byte(ownedMark)) {
+		if !ownedByFlyball(old) {
 			s.notes = append(s.notes, fmt.Sprintf("%s is yours, as its first line says it is not flyball's any more: it stays as it is. What flyball would have written:\n%s", name, data))
 			return nil
 		}
@@ -127,7 +126,7 @@ func (s *step) own(name, template string, sc scene) error {
 // disown removes a file that flyball maintains, unless the user has taken it over.
 func (s *step) disown(name, _ string, _ scene) error {
 	old, ok := s.had(name)
-	if first, _, _ := bytes.Cut(old, []byte("\n")); !ok || !bytes.Contains(first, []byte(ownedMark)) {
+	if !ok || !ownedByFlyball(old) {
 		return nil
 	}
 	return s.remove(name)
@@ -184,7 +183,7 @@ func (s *step) keep(p *Project) error {
 func (s *step) tunable(sc scene) error {
 	const name = "internal/setup/tune.go"
 	setup, ok := s.had("internal/setup/setup.go")
-	if first, _, _ := bytes.Cut(setup, []byte("\n")); ok && !bytes.Contains(first, []byte(ownedMark)) {
+	if ok && !ownedByFlyball(setup) {
 		return nil // the user's calls none
 	}
 	if _, ok := s.had(name); ok {
@@ -198,21 +197,7 @@ func (s *step) finish(ctx context.Context) (*Result, error) {
 	if len(s.exist) > 0 {
 		return nil, &ExistsError{Files: s.exist}
 	}
-	if err := s.absolute(); err != nil {
-		return nil, err
-	}
-	for _, mod := range s.get {
-		s.o.say("go get " + mod)
-		if err := s.o.run(ctx, s.dir, "go", "get", mod); err != nil {
-			return nil, err
-		}
-	}
-	s.o.say("go mod tidy")
-	if err := s.o.run(ctx, s.dir, "go", "mod", "tidy"); err != nil {
-		return nil, err
-	}
-	s.o.say("code and manifests from markers, and whether all compiles")
-	if err := s.o.Generate(ctx, s.dir); err != nil {
+	if err := s.complete(ctx); err != nil {
 		return nil, err
 	}
 	files, err := s.commit()
@@ -222,6 +207,25 @@ func (s *step) finish(ctx context.Context) (*Result, error) {
 	removed := s.removed(files)
 	files = slices.DeleteFunc(files, func(name string) bool { return slices.Contains(removed, name) })
 	return &Result{Files: files, Removed: removed, Notes: s.notes}, nil
+}
+
+// complete tidies and generates in the copy, and checks that it compiles.
+func (s *step) complete(ctx context.Context) error {
+	if err := s.absolute(); err != nil {
+		return err
+	}
+	for _, mod := range s.get {
+		s.o.say("go get " + mod)
+		if err := s.o.run(ctx, s.dir, "go", "get", mod); err != nil {
+			return err
+		}
+	}
+	s.o.say("go mod tidy")
+	if err := s.o.run(ctx, s.dir, "go", "mod", "tidy"); err != nil {
+		return err
+	}
+	s.o.say("code and manifests from markers, and whether all compiles")
+	return s.o.Generate(ctx, s.dir)
 }
 
 // begin starts a step on an existing project.
@@ -291,23 +295,27 @@ func Init(ctx context.Context, o Options, p Project) (*Result, error) {
 	if err := s.add("go.mod", mod); err != nil {
 		return nil, err
 	}
-	sc := scene{Project: &p, Checkout: src.Version == "", Go: goVersion}
-	for _, name := range templateNames("project/") {
-		target, hidden := hiddenFile(strings.TrimPrefix(name, "project/"))
-		if _, ok := st.had(target); ok && hidden {
-			continue // belongs to the repository that contains the project
-		}
-		if err := s.create(target, name, sc); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.keep(&p); err != nil {
+	if err := s.makeProject(&p, scene{Project: &p, Checkout: src.Version == "", Go: goVersion}); err != nil {
 		return nil, err
 	}
 	if src.Version == "" {
 		s.notes = append(s.notes, fmt.Sprintf("go.mod has Flyball from the checkout %s (replace): it stays where it is.", src.From))
 	}
 	return s.finish(ctx)
+}
+
+// makeProject makes the files of a project that are not about one kind.
+func (s *step) makeProject(p *Project, sc scene) error {
+	for _, name := range templateNames("project/") {
+		target, hidden := hiddenFile(strings.TrimPrefix(name, "project/"))
+		if _, ok := s.had(target); ok && hidden {
+			continue // belongs to the repository that contains the project
+		}
+		if err := s.create(target, name, sc); err != nil {
+			return err
+		}
+	}
+	return s.keep(p)
 }
 
 // hiddenFile returns the name of a file of a new project. Templates of hidden files have no dot.

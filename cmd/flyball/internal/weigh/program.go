@@ -204,8 +204,8 @@ func has(list []string, name string) bool {
 	return slices.Contains(list, name) || slices.Contains(list, "*")
 }
 
-// alternatives are a resource in each of the groups that a rule has beside it. A rule for several groups
-// means the one that has the resource.
+// alternatives are a resource in each of the groups that a rule has beside it. In a rule for several
+// groups, the group that has the resource counts.
 type alternatives []schema.GroupResource
 
 func (n alternatives) String() string {

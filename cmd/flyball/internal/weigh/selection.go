@@ -33,7 +33,7 @@ var (
 )
 
 // scope returns what is selected of a kind that Kinds names, or of any kind if that is nil. If it is
-// nothing, ok is false, and why is the reason. It is nil for a kind of which the roles say nothing.
+// nothing, ok is false, and why is the reason. It is nil for a kind that no role names.
 func (s *Selection) scope(r Resource) (scope Scope, ok bool, why error) {
 	if s.Program != nil {
 		if scope, ok = s.Program.scope(r); !ok {

@@ -22,14 +22,14 @@ var user = control.ServiceAccount("generic-garbage-collector")
 // New returns the garbage collector.
 func New(control.Options) control.Controller {
 	c := &collector{gone: map[types.UID]*control.Meta{}}
-	return &control.Keyed{Title: "garbage-collector-controller", Map: c.learn, Reconcile: c.collect}
+	return &control.Keyed{Title: "garbage-collector-controller", Map: c.mapChange, Reconcile: c.collect}
 }
 
 // collector knows which owners were seen to go, until nothing names them any more: their kinds may go with them.
 type collector struct{ gone map[types.UID]*control.Meta }
 
-// learn adds the keys to judge after a change: objects that may be garbage now, and owners that wait for dependents.
-func (g *collector) learn(s *control.State, c control.Change, add func(string)) {
+// mapChange adds the keys to judge after a change: objects that may be garbage now, and owners that wait for dependents.
+func (g *collector) mapChange(s *control.State, c control.Change, add func(string)) {
 	if c.Is != nil && (len(c.Is.OwnerReferences) > 0 || c.Is.DeletionTimestamp != nil) {
 		add(c.Key)
 	}

@@ -23,8 +23,8 @@ func newAddresses() *addresses {
 	return &addresses{of: map[string]netip.Addr{}, taken: map[netip.Addr]string{}}
 }
 
-// learn takes the address of a Pod from its status. p is nil for a Pod that is gone.
-func (a *addresses) learn(key string, p *corev1.Pod) {
+// observe records the address in the status of a Pod. p is nil for a Pod that is gone.
+func (a *addresses) observe(key string, p *corev1.Pod) {
 	var is netip.Addr
 	if p != nil && !p.Spec.HostNetwork {
 		is, _ = netip.ParseAddr(p.Status.PodIP) // the zero value without an address

@@ -140,7 +140,7 @@ func TestAddresses(t *testing.T) {
 		}
 		seen[p.Status.PodIP] = true
 	}
-	a.learn("0", nil)
+	a.observe("0", nil)
 	if p := give("again"); p.Status.PodIP != first.Status.PodIP {
 		t.Errorf("got %s, want %s, which is free", p.Status.PodIP, first.Status.PodIP)
 	}

@@ -23,7 +23,7 @@ import (
 // New returns the controller that acts as all kubelets.
 func New(control.Options) control.Controller {
 	k := &kubelet{addresses: newAddresses()}
-	k.Keyed = control.Keyed{Title: "kubelet", Map: k.learn, Reconcile: k.reconcile}
+	k.Keyed = control.Keyed{Title: "kubelet", Map: k.mapChange, Reconcile: k.reconcile}
 	return k
 }
 
@@ -59,12 +59,12 @@ func userOf(node string) control.User {
 	return control.User{Name: "system:node:" + node, Groups: []string{"system:nodes", "system:masters", "system:authenticated"}, Agent: "kubelet"}
 }
 
-// learn adds Pods and Nodes that have changed, and the Pods of a new Node.
-func (k *kubelet) learn(s *control.State, c control.Change, add func(string)) {
+// mapChange adds Pods and Nodes that have changed, and the Pods of a new Node.
+func (k *kubelet) mapChange(s *control.State, c control.Change, add func(string)) {
 	switch {
 	case c.In(control.Pods):
 		p := control.Get[corev1.Pod](s, c.Key)
-		k.addresses.learn(c.Key, p)
+		k.addresses.observe(c.Key, p)
 		if p != nil && p.Spec.NodeName != "" {
 			add(c.Key)
 		}

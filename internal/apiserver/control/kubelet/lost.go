@@ -18,7 +18,7 @@ var collector = control.ServiceAccount("pod-garbage-collector")
 // Lost returns the controller that deletes the Pods of Nodes that are gone, as the real garbage collector of Pods does.
 func Lost(control.Options) control.Controller {
 	l := &lost{since: map[string]time.Time{}}
-	l.Keyed = control.Keyed{Title: "pod-garbage-collector-controller", Map: l.learn, Reconcile: l.reconcile}
+	l.Keyed = control.Keyed{Title: "pod-garbage-collector-controller", Map: l.mapChange, Reconcile: l.reconcile}
 	return l
 }
 
@@ -27,7 +27,7 @@ type lost struct {
 	since map[string]time.Time // when a Node was missed first
 }
 
-func (l *lost) learn(s *control.State, c control.Change, add func(string)) {
+func (l *lost) mapChange(s *control.State, c control.Change, add func(string)) {
 	switch {
 	case c.In(control.Pods) && c.Is != nil:
 		if control.Get[corev1.Pod](s, c.Key).Spec.NodeName != "" {

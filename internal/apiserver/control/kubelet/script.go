@@ -33,7 +33,7 @@ const never = time.Duration(-1)
 // Script is the script of a Pod's life, as its annotations give it.
 type Script struct {
 	Start, Stop time.Duration
-	// Ready and Exit count from the time at which the containers run. Both may be never.
+	// Ready and Exit count from the start of the containers. Both may be never.
 	Ready, Exit time.Duration
 	Code        int32
 	Missing     bool

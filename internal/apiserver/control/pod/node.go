@@ -60,12 +60,12 @@ func requirementMatches(r corev1.NodeSelectorRequirement, values map[string]stri
 // Tolerates reports whether tolerations cover all taints of a Node that have one of the effects.
 func Tolerates(tolerations []corev1.Toleration, node *corev1.Node, effects ...corev1.TaintEffect) bool {
 	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return slices.Contains(effects, t.Effect) && !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return Bears(x, t) })
+		return slices.Contains(effects, t.Effect) && !slices.ContainsFunc(tolerations, func(x corev1.Toleration) bool { return ToleratesTaint(x, t) })
 	})
 }
 
-// Bears reports whether a toleration covers a taint.
-func Bears(x corev1.Toleration, t corev1.Taint) bool {
+// ToleratesTaint reports whether a toleration tolerates a taint.
+func ToleratesTaint(x corev1.Toleration, t corev1.Taint) bool {
 	if x.Effect != "" && x.Effect != t.Effect || x.Key != "" && x.Key != t.Key {
 		return false
 	}

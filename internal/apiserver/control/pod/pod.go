@@ -83,10 +83,11 @@ func restarts(p *corev1.Pod) (most int32) {
 // phases gives the order in which Pods are deleted by their phase.
 var phases = map[corev1.PodPhase]int{corev1.PodPending: 0, corev1.PodUnknown: 1, corev1.PodRunning: 2}
 
-// Spare sorts Pods: when there are too many, the first are deleted first. Pods without a node, not running, or not
-// ready come first. Then count a lower deletion cost, more Pods of the same owner on the node, a shorter time of being
-// ready, more restarts, and a lower age. beside has the number of Pods of the owner for each node.
-func Spare(pods []*corev1.Pod, beside map[string]int, now time.Time) {
+// SortForDeletion sorts Pods by the order in which a controller with too many deletes them. Pods without a node, not
+// running, or not ready come first. Then count a lower deletion cost, more Pods of the same owner on the node, a
+// shorter time of being ready, more restarts, and a lower age. beside has the number of Pods of the owner for each
+// node.
+func SortForDeletion(pods []*corev1.Pod, beside map[string]int, now time.Time) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		for _, n := range []int{
 			first(a.Spec.NodeName == "", b.Spec.NodeName == ""),
@@ -118,9 +119,7 @@ func first(a, b bool) int {
 }
 
 // later compares times by the logarithm of their age, as the real controllers do: similar ages are equal.
-func later(a, b metav1.Time, now time.Time) int {
-	return age(a, now) - age(b, now)
-}
+func later(a, b metav1.Time, now time.Time) int { return age(a, now) - age(b, now) }
 
 // age returns the logarithm of the age in nanoseconds of a time. The zero time has the lowest age.
 func age(t metav1.Time, now time.Time) (n int) {

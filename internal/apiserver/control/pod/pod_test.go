@@ -25,7 +25,7 @@ func running(name string, change func(*corev1.Pod)) *corev1.Pod {
 }
 
 // Each Pod is given up before the one that follows.
-func TestSpare(t *testing.T) {
+func TestSortForDeletion(t *testing.T) {
 	pods := []*corev1.Pod{
 		running("plain", nil),
 		running("dear", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "10"} }),
@@ -38,7 +38,7 @@ func TestSpare(t *testing.T) {
 		running("pending", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
 		running("unbound", func(p *corev1.Pod) { p.Spec.NodeName = "" }),
 	}
-	Spare(pods, map[string]int{"n": 1, "m": 2}, now)
+	SortForDeletion(pods, map[string]int{"n": 1, "m": 2}, now)
 	var got []string
 	for _, p := range pods {
 		got = append(got, p.Name)

@@ -108,7 +108,7 @@ func (f flavor) scale(now time.Time, s *control.State, rs *appsv1.ReplicaSet, re
 	if diff == 0 {
 		return nil
 	}
-	pod.Spare(active, beside(s, rs, active), now)
+	pod.SortForDeletion(active, beside(s, rs, active), now)
 	for _, p := range active[:min(diff, burst)] {
 		out = append(out, f.user.Delete(control.Pods.Path(p.Namespace, p.Name, ""), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))}))
 	}

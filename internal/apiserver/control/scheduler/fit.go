@@ -70,7 +70,7 @@ func usageOf(p *corev1.Pod) usage {
 // without the other Pods of the Node.
 func misfit(p *corev1.Pod, n *corev1.Node, u usage, used *usage) (why []string, resolvable bool) {
 	switch {
-	case n.Spec.Unschedulable && !bears(p, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
+	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}):
 		return []string{"node(s) were unschedulable"}, false
 	case !pod.Tolerates(p.Spec.Tolerations, n, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute):
 		return []string{"node(s) had untolerated taint(s)"}, false
@@ -92,7 +92,7 @@ func misfit(p *corev1.Pod, n *corev1.Node, u usage, used *usage) (why []string, 
 	return why, resolvable
 }
 
-// bears reports whether a Pod tolerates a taint.
-func bears(p *corev1.Pod, t corev1.Taint) bool {
-	return slices.ContainsFunc(p.Spec.Tolerations, func(x corev1.Toleration) bool { return pod.Bears(x, t) })
+// tolerates reports whether a Pod tolerates a taint.
+func tolerates(p *corev1.Pod, t corev1.Taint) bool {
+	return slices.ContainsFunc(p.Spec.Tolerations, func(x corev1.Toleration) bool { return pod.ToleratesTaint(x, t) })
 }

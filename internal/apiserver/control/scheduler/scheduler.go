@@ -26,7 +26,7 @@ var user = control.User{Name: "system:kube-scheduler", Groups: []string{"system:
 // New returns the scheduler.
 func New(control.Options) control.Controller {
 	s := &scheduler{used: map[string]*usage{}, pods: map[string]placed{}, pending: map[string]bool{}}
-	s.Keyed = control.Keyed{Title: "kube-scheduler", Map: s.learn, Reconcile: s.place}
+	s.Keyed = control.Keyed{Title: "kube-scheduler", Map: s.mapChange, Reconcile: s.place}
 	return s
 }
 
@@ -44,8 +44,8 @@ type placed struct {
 	usage
 }
 
-// learn adds Pods that need a Node. When room becomes free, it adds all that fit on no Node so far.
-func (s *scheduler) learn(v *control.State, c control.Change, add func(string)) {
+// mapChange adds Pods that need a Node. When room becomes free, it adds all that fit on no Node so far.
+func (s *scheduler) mapChange(v *control.State, c control.Change, add func(string)) {
 	room := false
 	switch {
 	case c.In(control.Nodes):

@@ -82,7 +82,7 @@ func (t *trigger) add(at metav1.Time) {
 	}
 }
 
-// pod adds the time at which the readiness of a Pod has changed.
+// pod adds the time of the latest change of a Pod's readiness.
 func (t *trigger) pod(p *corev1.Pod) {
 	if c := pod.Condition(p, corev1.PodReady); c != nil {
 		t.add(c.LastTransitionTime)

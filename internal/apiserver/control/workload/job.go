@@ -78,7 +78,7 @@ func (in Job) Sync(now time.Time, c *calls.Calls) (time.Time, error) {
 	return j.due, nil
 }
 
-// release removes the finalizer by which the job counts the pod.
+// release removes the finalizer that the job uses to count the pod.
 func release(c *calls.Calls, p *corev1.Pod) {
 	if tracked(p) {
 		c.Patch(p, map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{batchv1.JobTrackingFinalizer}}})

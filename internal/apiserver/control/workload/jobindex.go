@@ -71,7 +71,7 @@ func indexOf(p *corev1.Pod) int {
 	return i
 }
 
-// indexVariable is the environment variable by which a pod knows its index.
+// indexVariable is the environment variable with the index of a pod.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
 // setIndex gives a new Pod a completion index of the Job.

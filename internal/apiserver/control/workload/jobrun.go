@@ -83,7 +83,7 @@ func (j *job) remove(pods []*corev1.Pod, uncounted bool) {
 	}
 }
 
-// manage creates or deletes Pods until the number of active ones is the one that the Job wants.
+// manage creates or deletes Pods until the number of active Pods is what the Job wants.
 func (j *job) manage() {
 	if j.suspended() {
 		j.remove(j.active, true)
@@ -195,7 +195,7 @@ func (j *job) setFailures(p, replaced *corev1.Pod) {
 // valid index.
 func (j *job) excess(n int) []*corev1.Pod {
 	left := slices.Clone(j.active)
-	pod.Spare(left, nil, j.now)
+	pod.SortForDeletion(left, nil, j.now)
 	var out []*corev1.Pod
 	if j.indexed() {
 		last := map[int]*corev1.Pod{}

@@ -14,52 +14,53 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
-// lens asks rules for the selectable fields of custom resources in the version of a request. The stored fields of an
-// object are in the version of the request that wrote it, by the definition at that time.
-type lens struct {
+// fieldReader has what is needed to ask rules for the selectable fields of custom resources in the version of a
+// request. The stored fields of an object are in the version of the request that wrote it, by the definition at that
+// time.
+type fieldReader struct {
 	target  target
 	now     time.Time
 	pending *Pending
 }
 
-// waiting is the error of a question that needs responses of webhooks first.
-type waiting struct{ answer Answer }
+// pendingError is the error of a question that needs responses of webhooks first.
+type pendingError struct{ answer Answer }
 
-func (*waiting) Error() string { return "the responses of webhooks are not known yet" }
+func (*pendingError) Error() string { return "the responses of webhooks are not known yet" }
 
-// own reports whether a field selector selects by fields that a definition declares.
-func (m matcher) own() bool {
+// selectsCustom reports whether the field selector uses selectable fields of a custom resource definition.
+func (m matcher) selectsCustom() bool {
 	return m.fields != nil && slices.ContainsFunc(m.fields.Requirements(), func(r fields.Requirement) bool { return r.Field != fieldName && r.Field != "metadata.namespace" })
 }
 
-// learn asks rules for the fields of those objects whose stored fields may be of another version. The matcher then uses
-// the answers. v must have the definition of the kind.
-func (m *matcher) learn(v View, x lens, objects func() []*Object) error {
-	d := v.defined(x.target)
-	if d == nil || !m.own() {
+// readFields asks rules for the fields of the objects whose stored fields may be of another version, and keeps the
+// answers for object. v must have the definition of the kind.
+func (m *matcher) readFields(v View, r fieldReader, objects func() []*Object) error {
+	d := v.defined(r.target)
+	if d == nil || !m.selectsCustom() {
 		return nil
 	}
 	several := d.severalVersions()
-	call := &rules.Request{Method: http.MethodGet, URL: "/apis/" + x.target.group + "/" + x.target.version + "/" + x.target.resource, Accept: contentJSON, User: "list",
-		Now: x.now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{d.Key: d.JSON}, Collection: &rules.Collection{}, Fields: true}
+	call := &rules.Request{Method: http.MethodGet, URL: "/apis/" + r.target.group + "/" + r.target.version + "/" + r.target.resource, Accept: contentJSON, User: "list",
+		Now: r.now.UnixNano(), Version: v.version, Objects: map[string]json.RawMessage{d.Key: d.JSON}, Collection: &rules.Collection{}, Fields: true}
 	var asked []*Object
-	m.seen = map[*Object]*Object{}
+	m.fieldsOf = map[*Object]*Object{}
 	for _, o := range objects() {
-		if _, known := m.seen[o]; !known && (several || o.Version < d.Version) && m.labels.Matches(o.labels) && m.shards.have(o) {
-			asked, m.seen[o] = append(asked, o), nil
+		if _, known := m.fieldsOf[o]; !known && (several || o.Version < d.Version) && m.labels.Matches(o.labels) && m.shards.have(o) {
+			asked, m.fieldsOf[o] = append(asked, o), nil
 			call.Collection.Items = append(call.Collection.Items, o.JSON)
 		}
 	}
 	if len(asked) == 0 {
 		return nil
 	}
-	x.pending.resume(call)
+	r.pending.resume(call)
 	answer, err := v.rules(call)
 	switch {
 	case err != nil:
 		return err
 	case len(answer.Calls) > 0:
-		return &waiting{x.pending.wait(x.now, 0, answer.Calls)}
+		return &pendingError{r.pending.wait(r.now, 0, answer.Calls)}
 	case answer.Code != http.StatusOK:
 		f := &failure{}
 		if json.Unmarshal(answer.Body, &f.status) == nil && f.status.Kind == "Status" {
@@ -72,7 +73,7 @@ func (m *matcher) learn(v View, x lens, objects func() []*Object) error {
 	for i, o := range asked {
 		seen := *o
 		seen.fields = newFields(o.Key, answer.Fields[i])
-		m.seen[o] = &seen
+		m.fieldsOf[o] = &seen
 	}
 	return nil
 }
@@ -106,13 +107,13 @@ func (w *Watch) changed(v View) (out []*Object) {
 	return out
 }
 
-// Learn prepares the next Poll of a view. It reads the fields of custom resources in the version of the watch, which
-// may need conversion by a webhook. If it returns a Pending, make its calls, and call Learn again with it.
-func (w *Watch) Learn(v View, now time.Time, p *Pending) (*Pending, error) {
-	w.match.seen = nil
+// Prepare prepares the next Poll of a view. It reads the fields of custom resources in the version of the watch, which
+// may need conversion by a webhook. If it returns a Pending, make its calls, and call Prepare again with it.
+func (w *Watch) Prepare(v View, now time.Time, p *Pending) (*Pending, error) {
+	w.match.fieldsOf = nil
 	v = w.asBegun(v)
-	err := w.match.learn(v, lens{w.target, now, p}, func() []*Object { return w.changed(v) })
-	var wait *waiting
+	err := w.match.readFields(v, fieldReader{w.target, now, p}, func() []*Object { return w.changed(v) })
+	var wait *pendingError
 	if errors.As(err, &wait) {
 		return wait.answer.Pending, nil
 	}

@@ -30,19 +30,19 @@ type template struct {
 	resync    time.Duration
 }
 
-// learner finds out what the informers of generated code list: namespaces and selectors hide in their closures. It
+// prober finds out what the informers of generated code list: namespaces and selectors hide in their closures. It
 // runs such an informer until its first request, which a transport reads and does not send. C is the clientset.
-type learner[C any] struct {
+type prober[C any] struct {
 	client C
 	seen   chan *url.URL // has room for one
 }
 
-// learnTime bounds the wait for the first request.
-const learnTime = 10 * time.Second
+// probeTimeout bounds the wait for the first request.
+const probeTimeout = 10 * time.Second
 
-func newLearner[C, S any](newForConfig func(*rest.Config) (S, error)) (*learner[C], error) {
-	l := &learner[C]{seen: make(chan *url.URL, 1)}
-	made, err := newForConfig(&rest.Config{Host: "http://flyball.invalid", Transport: l, QPS: -1})
+func newProber[C, S any](newForConfig func(*rest.Config) (S, error)) (*prober[C], error) {
+	p := &prober[C]{seen: make(chan *url.URL, 1)}
+	made, err := newForConfig(&rest.Config{Host: "http://flyball.invalid", Transport: p, QPS: -1})
 	if err != nil {
 		return nil, err
 	}
@@ -50,31 +50,31 @@ func newLearner[C, S any](newForConfig func(*rest.Config) (S, error)) (*learner[
 	if !ok {
 		return nil, fmt.Errorf("a %T is no client of these informers", made)
 	}
-	l.client = c
-	return l, nil
+	p.client = c
+	return p, nil
 }
 
-var errLearned = errors.New("the request was read, and is not sent")
+var errProbed = errors.New("the request was read, and is not sent")
 
 // RoundTrip implements http.RoundTripper.
-func (l *learner[C]) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p *prober[C]) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
-	case l.seen <- r.URL:
+	case p.seen <- r.URL:
 	default: // the first one is enough
 	}
-	return nil, errLearned
+	return nil, errProbed
 }
 
 var errOtherClient = errors.New("it lists by a client of its own: use NewSharedIndexInformer")
 
-// learn returns what an informer lists that is made with a period of resyncs. Calls must not overlap.
-func (l *learner[C]) learn(resync time.Duration, newInformer func(C, time.Duration) toolscache.SharedIndexInformer) (*template, error) {
+// probe runs a new informer until its first request, and returns what the informer lists. Calls must not overlap.
+func (p *prober[C]) probe(resync time.Duration, newInformer func(C, time.Duration) toolscache.SharedIndexInformer) (*template, error) {
 	select {
-	case <-l.seen: // of an earlier informer, after its first request
+	case <-p.seen: // of an earlier informer, after its first request
 	default:
 	}
 	var in toolscache.SharedIndexInformer
-	err := run.Safely("new informer", func() error { in = newInformer(l.client, resync); return nil })
+	err := run.Safely("new informer", func() error { in = newInformer(p.client, resync); return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -90,18 +90,18 @@ func (l *learner[C]) learn(resync time.Duration, newInformer func(C, time.Durati
 	if err := in.SetWatchErrorHandler(func(*toolscache.Reflector, error) {}); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(klog.NewContext(context.Background(), logr.Discard()), learnTime, errOtherClient)
+	ctx, cancel := context.WithTimeoutCause(klog.NewContext(context.Background(), logr.Discard()), probeTimeout, errOtherClient)
 	defer cancel()
 	group, _ := run.New(ctx)
-	group.Go("learn", func(ctx context.Context) error { in.RunWithContext(ctx); return nil })
+	group.Go("probe", func(ctx context.Context) error { in.RunWithContext(ctx); return nil })
 	var at *url.URL
 	select {
-	case at = <-l.seen:
+	case at = <-p.seen:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	group.Stop(errLearned)
-	if failed := group.Wait(); !errors.Is(failed, errLearned) && err == nil {
+	group.Stop(errProbed)
+	if failed := group.Wait(); !errors.Is(failed, errProbed) && err == nil {
 		err = failed
 	}
 	if err != nil {
