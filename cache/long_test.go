@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// A long list, which several goroutines decode, yields the objects that Get returns, in the order
+// A long list yields the objects that Get returns, in the order
 // of the keys. An object that cannot be decoded is an error in its place. A loop that ends early
 // leaves no goroutine, which the bubble would notice.
 func TestLongListsEqualGets(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -88,9 +87,6 @@ func (h *openKind) clusterScoped() bool { return h.shares[0].informer().Kind().C
 // without decoding. A field matches by the index of its name; metadata.name and metadata.namespace
 // need no index. Field requirements must have the form a=b, and an object must meet all of them.
 //
-// Several goroutines decode the objects of a long list; see [ahead.Map]. A loop that ends early has
-// decoded up to 64 objects, or 1 MiB, in vain.
-//
 // Limit does not bound the list. Continue starts it behind the page with that token.
 //
 // Errors end the sequence, except *store.RejectedError: those of Get, *store.UnknownIndexError,
@@ -142,14 +138,18 @@ func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOpti
 	return page, errors.Join(bad...)
 }
 
-// decoded yields the decoded entries, with the type of proto. It decodes some entries of a long
-// list ahead.
+// decoded yields the decoded entries, with the type of proto.
 func decoded(proto object.Object, all iter.Seq[informer.Found]) iter.Seq2[object.Object, error] {
-	return ahead.Map(all, informer.Found.Size, func(f informer.Found) (object.Object, error) {
-		obj := reflect.New(reflect.TypeOf(proto).Elem()).Interface().(object.Object)
-		if err := f.Informer.Decode(f.Entry, obj); err != nil {
-			return nil, err
+	return func(yield func(object.Object, error) bool) {
+		for f := range all {
+			obj := reflect.New(reflect.TypeOf(proto).Elem()).Interface().(object.Object)
+			err := f.Informer.Decode(f.Entry, obj)
+			if err != nil {
+				obj = nil
+			}
+			if !yield(obj, err) {
+				return
+			}
 		}
-		return obj, nil
-	})
+	}
 }

@@ -6,11 +6,9 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/internal/paging"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -19,7 +17,7 @@ import (
 const defaultLimit = 500
 
 // List implements [Reader]. It keeps one page of the answer as bytes, so a slow loop holds no connection
-// open. It decodes the objects as the loop proceeds, some of them ahead: see [ahead.Map].
+// open. It decodes the objects as the loop proceeds.
 func (c *Live) List(ctx context.Context, proto object.Object, o ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
 		for p, err := range c.pages(ctx, proto, o) {
@@ -111,8 +109,13 @@ type rawPage struct {
 
 // objects decodes the items.
 func (p *rawPage) objects(proto object.Object) iter.Seq2[object.Object, error] {
-	size := func(i item) int { return len(i.raw.Bytes) }
-	return ahead.Map(slices.Values(p.items), size, func(i item) (object.Object, error) { return i.decode(proto) })
+	return func(yield func(object.Object, error) bool) {
+		for _, i := range p.items {
+			if !yield(i.decode(proto)) {
+				return
+			}
+		}
+	}
 }
 
 // item is one object of a list, or the error for it.

@@ -74,8 +74,8 @@ func TestListStopsEarly(t *testing.T) {
 	}
 }
 
-// Objects of long pages are decoded ahead, in order. Pages are not requested ahead.
-func TestLongPagesAreDecodedAhead(t *testing.T) {
+// Objects of long pages come in order. A page is requested when the one before it has been read.
+func TestLongPagesAreReadInOrder(t *testing.T) {
 	var want []string
 	for i := range 250 {
 		want = append(want, fmt.Sprintf("pod-%03d", i))

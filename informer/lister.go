@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -96,7 +95,7 @@ func (l Lister[T]) List(namespace string, sel labels.Selector) ([]*T, error) {
 }
 
 // All yields the objects of List one by one. A rejected object is nil with its *store.RejectedError, and the
-// sequence goes on; any other error ends it. Several goroutines decode many objects ahead; see [ahead.Map].
+// sequence goes on; any other error ends it.
 func (l Lister[T]) All(namespace string, sel labels.Selector) iter.Seq2[*T, error] {
 	return l.query(Query{Namespace: namespace, Labels: sel})
 }
@@ -133,7 +132,11 @@ func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
 			yield(nil, err)
 			return
 		}
-		ahead.Map(all, Found.Size, func(f Found) (*T, error) { return l.copy(f.Informer, f.Entry) })(yield)
+		for f := range all {
+			if !yield(l.copy(f.Informer, f.Entry)) {
+				return
+			}
+		}
 	}
 }
 
@@ -151,9 +154,6 @@ type Found struct {
 	Informer *Informer
 	Entry    *store.Entry
 }
-
-// Size is the size of the entry. ahead.Map bounds its memory by it.
-func (f Found) Size() int { return f.Entry.Size() }
 
 // Find yields the entries of several informers of one kind that a query selects, informer by informer. It takes
 // all snapshots before it returns. Errors are those of [Informer.Entries].

@@ -21,7 +21,6 @@ import (
 	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -323,21 +322,24 @@ func interleaved(a, b iter.Seq[item]) iter.Seq[item] {
 	}
 }
 
-// decoded yields the objects. Several goroutines decode many of them ahead.
+// decoded yields the objects.
 func (f *found) decoded(plain bool) iter.Seq2[object.Object, error] {
-	return ahead.Map(f.all(), func(i item) int { return i.e.Size() }, func(i item) (object.Object, error) {
-		obj, err := i.w.feed.New()
-		if err == nil {
-			err = i.w.in.Decode(i.e, obj)
+	return func(yield func(object.Object, error) bool) {
+		for i := range f.all() {
+			obj, err := i.w.feed.New()
+			if err == nil {
+				err = i.w.in.Decode(i.e, obj)
+			}
+			if err != nil {
+				obj = nil
+			} else if plain || i.w.unsafe {
+				objects.Untag(obj)
+			}
+			if !yield(obj, err) {
+				return
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		if plain || i.w.unsafe {
-			objects.Untag(obj)
-		}
-		return obj, nil
-	})
+	}
 }
 
 // What the names of indexes begin with: those of IndexField, and those of AddIndexers.

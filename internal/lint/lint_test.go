@@ -53,7 +53,6 @@ var floors = []map[string]string{
 		"internal/wire": "frames, fields and headers of objects",
 		"reconcile":     "all that a reconciler imports",
 
-		"internal/ahead":    "values of a sequence computed ahead, in order; it stands on run",
 		"internal/life":     "what a program starts, phase by phase, and stops in reverse; it stands on run",
 		"internal/logguard": "a log that cannot hold anybody up; it stands on run, whose panics become errors",
 	},

@@ -15,7 +15,6 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -62,12 +61,11 @@ func (x *Indexer) entries(q informer.Query) (iter.Seq[*store.Entry], error) {
 	return all, err
 }
 
-// decoded returns the objects of entries. Several goroutines decode many of them ahead. What cannot be decoded is
-// left out: it is reported to OnProblem and the log.
+// decoded returns the objects of entries. What cannot be decoded is left out: it is reported to OnProblem and the log.
 func (x *Indexer) decoded(all iter.Seq[*store.Entry]) []any {
 	var objs []any
-	for o, err := range ahead.Map(all, (*store.Entry).Size, x.decode) {
-		if err == nil {
+	for e := range all {
+		if o, err := x.decode(e); err == nil {
 			objs = append(objs, o)
 		}
 	}

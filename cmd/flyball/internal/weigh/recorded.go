@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/flyball-io/flyball/internal/ahead"
 	"github.com/flyball-io/flyball/internal/recording"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -137,12 +136,11 @@ func (w *weighing) section(ctx context.Context, r *recording.Reader, res Resourc
 	return s, failed
 }
 
-// sent yields the objects as a server sends them. Several goroutines encode them.
+// sent yields the objects as a server sends them.
 func sent(kind *wire.Kind, lines iter.Seq[[]byte]) iter.Seq2[wire.Raw, error] {
 	t := kind.GoType()
 	proto := wire.HasProtobuf(t)
-	size := func(b []byte) int { return len(b) }
-	return ahead.Map(lines, size, func(b []byte) (wire.Raw, error) {
+	encode := func(b []byte) (wire.Raw, error) {
 		raw := wire.Raw{Kind: kind, Encoding: wire.JSON, Bytes: b}
 		if !proto {
 			return raw, nil
@@ -153,5 +151,12 @@ func sent(kind *wire.Kind, lines iter.Seq[[]byte]) iter.Seq2[wire.Raw, error] {
 		}
 		m, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
 		return wire.Raw{Kind: kind, Encoding: wire.Protobuf, Bytes: m}, err
-	})
+	}
+	return func(yield func(wire.Raw, error) bool) {
+		for b := range lines {
+			if !yield(encode(b)) {
+				return
+			}
+		}
+	}
 }
