@@ -44,7 +44,7 @@ type foreign struct {
 // item is a field of a protobuf message with a part as its value.
 type item struct {
 	span       // tag, length and content
-	tag  int   // offset of the length
+	num  int   // of the field
 	part *part // the content
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // protoParts finds the parts of a protobuf message.
@@ -33,40 +35,34 @@ func (r *protoParts) message(p *part, from, to int) error {
 		return errTooDeep
 	}
 	p.from, p.to = from, to
-	for start := from; start < to; {
-		number, kind, n := protowire.ConsumeTag(r.src[start:to])
-		if n < 0 {
-			return errMalformed
-		}
-		value := start + n
-		if n = protowire.ConsumeFieldValue(number, kind, r.src[value:to]); n < 0 {
-			return errMalformed
-		}
-		end := value + n
-		place, known := p.at.places[int(number)]
+	c := protoscan.Cursor{B: r.src[:to], I: from}
+	for start := from; c.Next(); start = c.I {
+		field := span{start, c.I}
+		place, known := p.at.places[c.Num]
 		switch {
 		case !known:
-			p.unknown = append(p.unknown, foreign{fmt.Sprintf("field %d", number), span{start, end}})
+			p.unknown = append(p.unknown, foreign{fmt.Sprintf("field %d", c.Num), field})
 			p.hasUnknown = true
-		case p.at.fields[place].sub != nil && kind == protowire.BytesType:
-			if err := r.sub(p, place, item{span: span{start, end}, tag: value}); err != nil {
+		case p.at.fields[place].sub != nil && c.Type == protoscan.Bytes:
+			if err := r.sub(p, place, item{span: field, num: c.Num}, c.From); err != nil {
 				return err
 			}
+		case place == p.keyField-1 && c.Type == protoscan.Bytes:
+			p.key = string(c.Bytes())
 		case place == p.keyField-1:
-			key := r.src[value:end]
-			if kind == protowire.BytesType {
-				key, _ = protowire.ConsumeBytes(key)
-			}
-			p.key = string(key)
+			p.key = string(r.src[start:c.I])
 		}
-		start = end
+	}
+	if c.Err != nil {
+		return errMalformed
 	}
 	r.depth--
 	return nil
 }
 
 // sub reads a field with a part as its value: a message, or an element of a list or map.
-func (r *protoParts) sub(p *part, place int, it item) error {
+// Its content begins at from.
+func (r *protoParts) sub(p *part, place int, it item, from int) error {
 	c := p.child(place)
 	c.field = it.span
 	it.part = c
@@ -76,8 +72,7 @@ func (r *protoParts) sub(p *part, place int, it item) error {
 			it.part.keyField = 1
 		}
 	}
-	_, n := protowire.ConsumeVarint(r.src[it.tag:it.to])
-	if err := r.message(it.part, it.tag+n, it.to); err != nil {
+	if err := r.message(it.part, from, it.to); err != nil {
 		return err
 	}
 	p.items = append(p.items, it)
@@ -99,8 +94,8 @@ func (d *document) appendProto(out []byte, p *part) []byte {
 			continue
 		}
 		content := d.appendProto(nil, it.part)
-		out = append(out, d.src[at:it.tag]...)
-		out = protowire.AppendBytes(out, content)
+		out = append(out, d.src[at:it.from]...)
+		out = protowire.AppendBytes(protowire.AppendTag(out, protowire.Number(it.num), protowire.BytesType), content)
 		at = it.to
 	}
 	return append(append(out, d.src[at:p.to]...), slices.Concat(p.add...)...)

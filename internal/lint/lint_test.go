@@ -25,8 +25,9 @@ const module = "github.com/flyball-io/flyball"
 // why in the line. A package that is not listed fails the test.
 var floors = []map[string]string{
 	{ // the ground, below floor 0
-		"internal/jsonscan": "the text of JSON: every parser stands on it",
-		"internal/gofield":  "the fields of Go structs in JSON: all that reads tags stands on it",
+		"internal/jsonscan":  "the text of JSON: every parser stands on it",
+		"internal/protoscan": "the fields of protobuf messages: every parser stands on it",
+		"internal/gofield":   "the fields of Go structs in JSON: all that reads tags stands on it",
 	},
 	{ // 0: knows nothing of the product
 		"object":           "what everything talks about",

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/flyball-io/flyball/internal/jsonscan"
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // CutManagedFields returns the object without metadata.managedFields, in the memory of dst if there
@@ -47,25 +48,25 @@ type piece struct{ from, to, meta int }
 func cutProtobuf(dst, msg []byte) []byte {
 	var some [16]piece
 	pieces, from, size := some[:0], 0, 0
-	c := cursor{b: msg}
-	for start := 0; c.next(); start = c.i {
-		if c.num != metaField {
+	c := protoscan.Cursor{B: msg}
+	for start := 0; c.Next(); start = c.I {
+		if c.Num != metaField {
 			continue
 		}
 		n := len(pieces)
-		meta := c.bytes()
-		more, kept, ok := keptMeta(append(pieces, piece{from, start, -1}), meta, c.from)
-		if !ok || c.err != nil {
+		meta := c.Bytes()
+		more, kept, ok := keptMeta(append(pieces, piece{from, start, -1}), meta, c.From)
+		if !ok || c.Err != nil {
 			return nil
 		}
 		if kept == len(meta) {
 			continue
 		}
-		pieces, from = more, c.i
+		pieces, from = more, c.I
 		pieces[n+1].meta = kept
 		size += start - pieces[n].from + 1 + protowire.SizeBytes(kept)
 	}
-	if c.err != nil || len(pieces) == 0 {
+	if c.Err != nil || len(pieces) == 0 {
 		return nil
 	}
 	out := room(dst, size+len(msg)-from)
@@ -82,22 +83,22 @@ func cutProtobuf(dst, msg []byte) []byte {
 // keptMeta appends the pieces of an ObjectMeta that are no managed fields, one at least, and returns
 // how many bytes they are. The ObjectMeta begins at base of the message.
 func keptMeta(pieces []piece, meta []byte, base int) (all []piece, size int, ok bool) {
-	c, from := cursor{b: meta}, 0
+	c, from := protoscan.Cursor{B: meta}, 0
 	first := len(pieces)
-	for start := 0; c.next(); start = c.i {
-		if c.num == metaManagedFields {
+	for start := 0; c.Next(); start = c.I {
+		if c.Num == metaManagedFields {
 			if start > from || len(pieces) == first {
 				pieces = append(pieces, piece{base + from, base + start, -1})
 				size += start - from
 			}
-			from = c.i
+			from = c.I
 		}
 	}
 	if from < len(meta) || len(pieces) == first {
 		pieces = append(pieces, piece{base + from, base + len(meta), -1})
 		size += len(meta) - from
 	}
-	return pieces, size, c.err == nil
+	return pieces, size, c.Err == nil
 }
 
 // cutJSON returns nil if there is nothing to cut. The spans are those of the remaining text.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/decode"
+	"github.com/flyball-io/flyball/internal/protoscan"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -130,7 +131,7 @@ func (r Raw) decodeProtobuf(into object.Object, d *decoders) error {
 		return err
 	case *metav1.PartialObjectMetadata:
 		*into = metav1.PartialObjectMetadata{}
-		meta, _, err := embedded(r.Bytes, metaField)
+		meta, _, err := protoscan.Embedded(r.Bytes, metaField)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"reflect"
 
+	"github.com/flyball-io/flyball/internal/protoscan"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -109,25 +110,25 @@ func fieldNamed(t reflect.Type, name string) int {
 // splitProtobuf returns the metadata of an object, as embedded does, and the digests of the rest.
 func splitProtobuf(msg []byte, p parts) (meta []byte, d Digest, err error) {
 	var spec, status, rest fields
-	c, found := cursor{b: msg}, false
-	for start := 0; c.next(); start = c.i {
+	c, found := protoscan.Cursor{B: msg}, false
+	for start := 0; c.Next(); start = c.I {
 		switch {
-		case c.num == metaField:
-			if b := c.bytes(); !found {
+		case c.Num == metaField:
+			if b := c.Bytes(); !found {
 				meta, found = b, true
 			} else {
 				meta = append(meta, b...) // cap is len: this copies
 			}
-		case c.num == p.status:
-			status.add(msg, start, c.i)
-		case c.num == p.spec || p.spec == 0:
-			spec.add(msg, start, c.i)
+		case c.Num == p.status:
+			status.add(msg, start, c.I)
+		case c.Num == p.spec || p.spec == 0:
+			spec.add(msg, start, c.I)
 		default:
-			rest.add(msg, start, c.i)
+			rest.add(msg, start, c.I)
 		}
 	}
 	spec.flush(msg)
 	status.flush(msg)
 	rest.flush(msg)
-	return meta, Digest{Spec: spec.hash, Status: status.hash, Rest: rest.hash}, c.err
+	return meta, Digest{Spec: spec.hash, Status: status.hash, Rest: rest.hash}, c.Err
 }

@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // magic starts every protobuf body and every object in a protobuf watch; a runtime.Unknown
@@ -27,36 +29,36 @@ func openEnvelope(b []byte) (envelope, error) {
 	if !bytes.HasPrefix(b, magic) {
 		return e, errNoMagic
 	}
-	c := cursor{b: b[len(magic):]}
-	for c.next() {
-		switch c.num {
+	c := protoscan.Cursor{B: b[len(magic):]}
+	for c.Next() {
+		switch c.Num {
 		case 1:
-			if err := e.readType(c.bytes()); err != nil {
+			if err := e.readType(c.Bytes()); err != nil {
 				return e, err
 			}
 		case 2:
-			e.raw = c.bytes()
+			e.raw = c.Bytes()
 		case 3, 4:
-			if err := checkContent(c.num, c.bytes()); err != nil {
+			if err := checkContent(c.Num, c.Bytes()); err != nil {
 				return e, err
 			}
 		}
 	}
-	return e, c.err
+	return e, c.Err
 }
 
 // readType reads a runtime.TypeMeta: apiVersion = 1, kind = 2.
 func (e *envelope) readType(b []byte) error {
-	c := cursor{b: b}
-	for c.next() {
-		switch c.num {
+	c := protoscan.Cursor{B: b}
+	for c.Next() {
+		switch c.Num {
 		case 1:
-			e.apiVersion = c.bytes()
+			e.apiVersion = c.Bytes()
 		case 2:
-			e.kind = c.bytes()
+			e.kind = c.Bytes()
 		}
 	}
-	return c.err
+	return c.Err
 }
 
 // checkContent refuses an envelope whose content is not plain protobuf. No API server makes one.

@@ -13,6 +13,11 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
+var (
+	errUTF8      = errors.New("invalid UTF-8")
+	errEmptyName = errors.New("name is empty")
+)
+
 // DecodeError says that one object cannot be decoded. The stream continues: further calls of [List.Next] and
 // [Watch.Next] return the next objects.
 type DecodeError struct {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/decode"
+	"github.com/flyball-io/flyball/internal/protoscan"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -34,13 +35,13 @@ func scanProtobuf(msg []byte, kind *Kind, digests bool) (h object.Header, d Dige
 	if digests {
 		meta, d, err = splitProtobuf(msg, kind.parts())
 	} else {
-		meta, _, err = embedded(msg, metaField)
+		meta, _, err = protoscan.Embedded(msg, metaField)
 	}
 	if err != nil {
 		// The body is broken; the metadata before it may still name the object.
-		if c := (cursor{b: msg}); c.next() && c.num == metaField && c.typ == typeBytes {
+		if c := (protoscan.Cursor{B: msg}); c.Next() && c.Num == metaField && c.Type == protoscan.Bytes {
 			s := metaScanner{}
-			s.scan(c.bytes())
+			s.scan(c.Bytes())
 			h.Key = s.h.Key
 		}
 		return h, d, "", err
@@ -64,17 +65,17 @@ type metaScanner struct {
 
 func (s *metaScanner) scan(meta []byte) {
 	var labels, annotations, owners, labelBytes, annotationBytes int
-	c := cursor{b: meta}
-	for start := 0; c.next(); start = c.i {
-		switch c.num {
+	c := protoscan.Cursor{B: meta}
+	for start := 0; c.Next(); start = c.I {
+		switch c.Num {
 		case metaLabels:
 			labels++
-			labelBytes += c.i - start
-			s.labels.add(meta, start, c.i)
+			labelBytes += c.I - start
+			s.labels.add(meta, start, c.I)
 		case metaAnnotations:
 			annotations++
-			annotationBytes += c.i - start
-			s.annotations.add(meta, start, c.i)
+			annotationBytes += c.I - start
+			s.annotations.add(meta, start, c.I)
 		case metaOwners:
 			owners++
 		}
@@ -95,10 +96,10 @@ func (s *metaScanner) scan(meta []byte) {
 	if owners > 0 {
 		s.h.Owners = make([]object.Owner, 0, owners)
 	}
-	c = cursor{b: meta}
-	for c.next() && s.err == nil {
+	c = protoscan.Cursor{B: meta}
+	for c.Next() && s.err == nil {
 		switch {
-		case c.num == metaLabels && !newLabels, c.num == metaAnnotations && !newAnnotations:
+		case c.Num == metaLabels && !newLabels, c.Num == metaAnnotations && !newAnnotations:
 		default:
 			s.one(&c)
 		}
@@ -106,8 +107,8 @@ func (s *metaScanner) scan(meta []byte) {
 	switch {
 	case s.err != nil:
 		return
-	case c.err != nil:
-		s.field, s.err = "metadata", c.err
+	case c.Err != nil:
+		s.field, s.err = "metadata", c.Err
 		return
 	}
 	if newLabels && s.digests {
@@ -119,8 +120,8 @@ func (s *metaScanner) scan(meta []byte) {
 }
 
 // one reads the field under the cursor.
-func (s *metaScanner) one(c *cursor) {
-	switch c.num {
+func (s *metaScanner) one(c *protoscan.Cursor) {
+	switch c.Num {
 	case metaName:
 		s.h.Name = s.str(c, "metadata.name")
 	case metaNamespace:
@@ -130,7 +131,7 @@ func (s *metaScanner) one(c *cursor) {
 	case metaResourceVersion:
 		s.h.ResourceVersion = s.str(c, "metadata.resourceVersion")
 	case metaGeneration:
-		s.h.Generation = int64(c.uint())
+		s.h.Generation = int64(c.Uint())
 	case metaDeletionTimestamp:
 		s.time(c)
 	case metaLabels:
@@ -143,11 +144,11 @@ func (s *metaScanner) one(c *cursor) {
 }
 
 // str returns the string of the field under c.
-func (s *metaScanner) str(c *cursor, field string) string {
-	b := c.bytes()
+func (s *metaScanner) str(c *protoscan.Cursor, field string) string {
+	b := c.Bytes()
 	switch {
-	case c.err != nil:
-		s.fail(field, c.err)
+	case c.Err != nil:
+		s.fail(field, c.Err)
 	case !utf8.Valid(b):
 		s.fail(field, errUTF8)
 	default:
@@ -164,51 +165,51 @@ func (s *metaScanner) fail(field string, err error) {
 
 // time reads a Timestamp: seconds = 1. As in apimachinery, parts of a second are dropped, and an empty message is the
 // zero time.
-func (s *metaScanner) time(c *cursor) {
-	msg := c.bytes()
+func (s *metaScanner) time(c *protoscan.Cursor) {
+	msg := c.Bytes()
 	s.h.DeletionTimestamp = time.Time{}
-	if c.err == nil && len(msg) == 0 {
+	if c.Err == nil && len(msg) == 0 {
 		return
 	}
-	sub, seconds := cursor{b: msg, err: c.err}, int64(0)
-	for sub.next() {
-		if sub.num == 1 {
-			seconds = int64(sub.uint())
+	sub, seconds := protoscan.Cursor{B: msg, Err: c.Err}, int64(0)
+	for sub.Next() {
+		if sub.Num == 1 {
+			seconds = int64(sub.Uint())
 		}
 	}
-	if sub.err != nil {
-		s.fail("metadata.deletionTimestamp", sub.err)
+	if sub.Err != nil {
+		s.fail("metadata.deletionTimestamp", sub.Err)
 		return
 	}
 	s.h.DeletionTimestamp = time.Unix(seconds, 0).UTC()
 }
 
 // entry adds one map entry: key = 1, value = 2.
-func (s *metaScanner) entry(c *cursor, into map[string]string, field string) {
-	sub := cursor{b: c.bytes(), err: c.err}
+func (s *metaScanner) entry(c *protoscan.Cursor, into map[string]string, field string) {
+	sub := protoscan.Cursor{B: c.Bytes(), Err: c.Err}
 	var key, value string
-	for sub.next() {
-		switch sub.num {
+	for sub.Next() {
+		switch sub.Num {
 		case 1:
 			key = s.str(&sub, field)
 		case 2:
 			value = s.str(&sub, field)
 		}
 	}
-	if sub.err != nil {
-		s.fail(field, sub.err)
+	if sub.Err != nil {
+		s.fail(field, sub.Err)
 		return
 	}
 	into[key] = value
 }
 
 // owner adds one OwnerReference: kind = 1, name = 3, uid = 4, apiVersion = 5, controller = 6.
-func (s *metaScanner) owner(c *cursor) {
+func (s *metaScanner) owner(c *protoscan.Cursor) {
 	const field = "metadata.ownerReferences"
-	sub := cursor{b: c.bytes(), err: c.err}
+	sub := protoscan.Cursor{B: c.Bytes(), Err: c.Err}
 	var o object.Owner
-	for sub.next() {
-		switch sub.num {
+	for sub.Next() {
+		switch sub.Num {
 		case 1:
 			o.Kind = s.str(&sub, field)
 		case 3:
@@ -218,11 +219,11 @@ func (s *metaScanner) owner(c *cursor) {
 		case 5:
 			o.APIVersion = s.str(&sub, field)
 		case 6:
-			o.Controller = sub.uint() != 0
+			o.Controller = sub.Uint() != 0
 		}
 	}
-	if sub.err != nil {
-		s.fail(field, sub.err)
+	if sub.Err != nil {
+		s.fail(field, sub.Err)
 		return
 	}
 	s.h.Owners = append(s.h.Owners, o)

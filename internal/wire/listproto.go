@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // protoList reads magic, runtime.Unknown{typeMeta = 1, raw = 2, …}, and in raw a list of any kind:
@@ -47,12 +49,12 @@ func (l *protoList) next() (Raw, error) {
 			return Raw{}, l.s.cut(err)
 		}
 		if f.end > l.raw {
-			return Raw{}, l.s.syntax(errTruncatedMessage)
+			return Raw{}, l.s.syntax(protoscan.ErrCut)
 		}
 		switch {
-		case f.typ != typeBytes:
+		case f.typ != protoscan.Bytes:
 			if f.num <= 2 {
-				return Raw{}, l.s.syntax(errBadTag)
+				return Raw{}, l.s.syntax(protoscan.ErrTag)
 			}
 		case f.num == 1:
 			b, err := l.s.content()
@@ -107,9 +109,9 @@ func (l *protoList) outer() error {
 			return err
 		case l.isStatus:
 			return l.readStatus(f)
-		case f.typ != typeBytes:
+		case f.typ != protoscan.Bytes:
 			if f.num <= 4 {
-				return l.s.syntax(errBadTag)
+				return l.s.syntax(protoscan.ErrTag)
 			}
 			continue
 		}
@@ -167,7 +169,7 @@ func (l *protoList) readType() error {
 
 // readStatus reads a Status that is the answer: the field after its type.
 func (l *protoList) readStatus(f protoHead) error {
-	if f.num != 2 || f.typ != typeBytes {
+	if f.num != 2 || f.typ != protoscan.Bytes {
 		return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind("v1", "Status")}
 	}
 	b, err := l.s.content()
@@ -179,20 +181,20 @@ func (l *protoList) readStatus(f protoHead) error {
 
 // readMeta reads a metav1.ListMeta: resourceVersion = 2, continue = 3, remainingItemCount = 4.
 func (l *protoList) readMeta(b []byte) error {
-	c := cursor{b: b}
-	for c.next() {
-		switch c.num {
+	c := protoscan.Cursor{B: b}
+	for c.Next() {
+		switch c.Num {
 		case 2:
-			l.m.ResourceVersion = string(c.bytes())
+			l.m.ResourceVersion = string(c.Bytes())
 		case 3:
-			l.m.Continue = string(c.bytes())
+			l.m.Continue = string(c.Bytes())
 		case 4:
-			n := int64(c.uint())
+			n := int64(c.Uint())
 			l.m.Remaining = &n
 		}
 	}
-	if c.err == nil && !utf8.ValidString(l.m.ResourceVersion+l.m.Continue) {
+	if c.Err == nil && !utf8.ValidString(l.m.ResourceVersion+l.m.Continue) {
 		return errors.New("list metadata: invalid UTF-8")
 	}
-	return c.err
+	return c.Err
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // slice is the memory layout of a Go slice.
@@ -46,7 +48,7 @@ func listValue(t reflect.Type, elem viewValue) viewValue {
 	if elem.proto == nil {
 		return v
 	}
-	v.grow = func(p unsafe.Pointer, c cursor) {
+	v.grow = func(p unsafe.Pointer, c protoscan.Cursor) {
 		if s := (*slice)(p); s.len == s.cap {
 			grow(p, following(c))
 		}
@@ -58,14 +60,14 @@ func listValue(t reflect.Type, elem viewValue) viewValue {
 	if elem.packs {
 		one := v.proto
 		v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
-			if f.typ != typeBytes {
+			if f.typ != protoscan.Bytes {
 				return one(d, f, p)
 			}
-			c := cursor{b: f.b} // packed: the numbers share a tag
-			for c.i < len(c.b) {
-				number := protoValue{here: true, typ: typeVarint, number: c.varint()}
-				if c.err != nil {
-					return c.err
+			c := protoscan.Cursor{B: f.b} // packed: the numbers share a tag
+			for c.I < len(c.B) {
+				number := protoValue{here: true, typ: protoscan.Number, number: c.Varint()}
+				if c.Err != nil {
+					return c.Err
 				}
 				if err := one(d, number, p); err != nil {
 					return err
@@ -79,7 +81,7 @@ func listValue(t reflect.Type, elem viewValue) viewValue {
 
 // growMap makes a map with room for the entries from the cursor on, if there is no map.
 func growMap(t reflect.Type) growFunc {
-	return func(p unsafe.Pointer, c cursor) {
+	return func(p unsafe.Pointer, c protoscan.Cursor) {
 		if *(*unsafe.Pointer)(p) == nil {
 			reflect.NewAt(t, p).Elem().Set(reflect.MakeMapWithSize(t, following(c)))
 		}
@@ -88,7 +90,7 @@ func growMap(t reflect.Type) growFunc {
 
 // stringMapValue reads maps of strings, also of named types.
 var stringMapValue = viewValue{
-	grow: func(p unsafe.Pointer, c cursor) {
+	grow: func(p unsafe.Pointer, c protoscan.Cursor) {
 		if m := (*map[string]string)(p); *m == nil {
 			*m = make(map[string]string, following(c))
 		}

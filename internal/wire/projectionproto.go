@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"unsafe"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // protoNode is a message with fields that a view has, or a map with entries that it has.
@@ -37,7 +39,7 @@ type protoTarget struct {
 type protoRead func(d *viewReader, v protoValue, p unsafe.Pointer) error
 
 // growFunc makes room for the field at the cursor and for those of the same number after it, if there is no room.
-type growFunc func(p unsafe.Pointer, c cursor)
+type growFunc func(p unsafe.Pointer, c protoscan.Cursor)
 
 // protoValue is the value of one field. The zero protoValue is a zero value that is missing in the entry of a map.
 type protoValue struct {
@@ -47,15 +49,15 @@ type protoValue struct {
 	b      []byte
 }
 
-func valueAt(c *cursor) protoValue {
-	v := protoValue{here: true, typ: c.typ, number: c.number}
-	switch c.typ {
-	case typeBytes:
-		v.b = c.b[c.from:c.to:c.to]
-	case typeFixed32:
-		v.b = c.b[c.i-4 : c.i]
-	case typeFixed64:
-		v.b = c.b[c.i-8 : c.i]
+func valueAt(c *protoscan.Cursor) protoValue {
+	v := protoValue{here: true, typ: c.Type, number: c.Number}
+	switch c.Type {
+	case protoscan.Bytes:
+		v.b = c.B[c.From:c.To:c.To]
+	case protoscan.Fixed32:
+		v.b = c.B[c.I-4 : c.I]
+	case protoscan.Fixed64:
+		v.b = c.B[c.I-8 : c.I]
 	}
 	return v
 }
@@ -66,14 +68,14 @@ func (v protoValue) wrongType() error {
 
 // message returns the content of a string, of bytes or of a message.
 func (v protoValue) message() ([]byte, error) {
-	if v.here && v.typ != typeBytes {
+	if v.here && v.typ != protoscan.Bytes {
 		return nil, v.wrongType()
 	}
 	return v.b, nil
 }
 
 func (v protoValue) uint() (uint64, error) {
-	if v.here && v.typ != typeVarint {
+	if v.here && v.typ != protoscan.Number {
 		return 0, v.wrongType()
 	}
 	return v.number, nil
@@ -113,17 +115,17 @@ func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 	if n.entries != nil {
 		return n.readEntry(d, msg, p)
 	}
-	c := cursor{b: msg}
+	c := protoscan.Cursor{B: msg}
 	for {
-		c.i = n.pass(msg, c.i)
-		if !c.next() {
-			return c.err
+		c.I = n.pass(msg, c.I)
+		if !c.Next() {
+			return c.Err
 		}
-		if c.num >= len(n.members) || n.members[c.num] == nil {
+		if c.Num >= len(n.members) || n.members[c.Num] == nil {
 			continue
 		}
-		m := n.members[c.num]
-		if m.node != nil && len(m.targets) == 0 && c.typ == typeBytes && m.node.isOther(c.b[c.from:c.to]) {
+		m := n.members[c.Num]
+		if m.node != nil && len(m.targets) == 0 && c.Type == protoscan.Bytes && m.node.isOther(c.B[c.From:c.To]) {
 			continue
 		}
 		for i := range m.targets {
@@ -150,9 +152,9 @@ func (n *protoNode) pass(b []byte, i int) int {
 		}
 		size := int(b[at])
 		switch at++; {
-		case tag&7 == uint(typeVarint) && size < 0x80:
+		case tag&7 == uint(protoscan.Number) && size < 0x80:
 			size = 0
-		case tag&7 != uint(typeBytes):
+		case tag&7 != uint(protoscan.Bytes):
 			return i
 		case size >= 0x80:
 			size, at = size&0x7f|int(b[at])<<7, at+1
@@ -202,16 +204,16 @@ func (n *protoNode) isOther(msg []byte) bool {
 }
 
 func mapEntry(msg []byte) (key []byte, value protoValue, err error) {
-	c := cursor{b: msg}
-	for c.next() {
-		switch c.num {
+	c := protoscan.Cursor{B: msg}
+	for c.Next() {
+		switch c.Num {
 		case 1:
-			key = c.bytes()
+			key = c.Bytes()
 		case 2:
 			value = valueAt(&c)
 		}
 	}
-	return key, value, c.err
+	return key, value, c.Err
 }
 
 func (m *protoMember) read(d *viewReader, v protoValue, p unsafe.Pointer) error {
@@ -253,9 +255,9 @@ func (m *protoMember) reset(p unsafe.Pointer) {
 
 // following counts the consecutive fields from the cursor on that have its number. Mostly these are all fields of
 // the number.
-func following(c cursor) int {
-	n, num := 1, c.num
-	for c.next() && c.num == num {
+func following(c protoscan.Cursor) int {
+	n, num := 1, c.Num
+	for c.Next() && c.Num == num {
 		n++
 	}
 	return n

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/decode"
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 func protoString(d *viewReader, v protoValue, p unsafe.Pointer) error {
@@ -39,17 +40,17 @@ func protoTime(_ *viewReader, v protoValue, p unsafe.Pointer) error {
 	if err != nil || len(b) == 0 {
 		return err
 	}
-	c, seconds := cursor{b: b}, int64(0)
-	for c.next() {
-		if c.num == 1 || c.num == 2 {
-			n := c.uint()
-			if c.num == 1 {
+	c, seconds := protoscan.Cursor{B: b}, int64(0)
+	for c.Next() {
+		if c.Num == 1 || c.Num == 2 {
+			n := c.Uint()
+			if c.Num == 1 {
 				seconds = int64(n)
 			}
 		}
 	}
 	t.Time = time.Unix(seconds, 0).Local()
-	return c.err
+	return c.Err
 }
 
 // protoWhole reads a message of a type of the API.
@@ -126,9 +127,9 @@ func floatValue(t reflect.Type) viewValue {
 		proto: func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
 			switch {
 			case !v.here:
-			case t.Size() == 4 && v.typ == typeFixed32:
+			case t.Size() == 4 && v.typ == protoscan.Fixed32:
 				*(*float32)(p) = math.Float32frombits(binary.LittleEndian.Uint32(v.b))
-			case t.Size() == 8 && v.typ == typeFixed64:
+			case t.Size() == 8 && v.typ == protoscan.Fixed64:
 				*(*float64)(p) = math.Float64frombits(binary.LittleEndian.Uint64(v.b))
 			default:
 				return v.wrongType()
@@ -152,7 +153,7 @@ func pointerValue(t reflect.Type, elem viewValue) viewValue {
 	if elem.proto != nil {
 		v.proto = func(d *viewReader, v protoValue, p unsafe.Pointer) error {
 			to := *(*unsafe.Pointer)(p)
-			if to == nil || v.typ != typeBytes {
+			if to == nil || v.typ != protoscan.Bytes {
 				to = fresh(p)
 			}
 			return elem.proto(d, v, to)

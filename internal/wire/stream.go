@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // Limits bound the memory for one body. The zero value is the default.
@@ -96,22 +99,16 @@ func (s *protoStream) skipRest() error {
 
 // varint reads the number at offset i of the buffered bytes. It returns the number and the offset after it.
 func (s *protoStream) varint(i int) (v uint64, end int, err error) {
-	for shift := 0; shift < 70; shift += 7 {
-		if i == s.held() {
-			return 0, 0, s.more(0)
-		}
-		c := s.buf[s.at+i]
-		i++
-		if shift == 63 && c > 1 {
-			break
-		}
-		v |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			return v, i, nil
-		}
+	c := protoscan.Cursor{B: s.buf[s.at:], I: i}
+	v = c.Varint()
+	switch c.Err {
+	case nil:
+		return v, c.I, nil
+	case protoscan.ErrCut:
+		return 0, 0, s.more(0)
 	}
-	s.at += i
-	return 0, 0, s.syntax(errOverflow)
+	s.at += i + binary.MaxVarintLen64
+	return 0, 0, s.syntax(c.Err)
 }
 
 // field reads the head of the next field. For a string or message it returns the same head until
@@ -134,31 +131,31 @@ func (s *protoStream) field() (h protoHead, err error) {
 	h.num, h.typ = int(tag>>3), int(tag&7)
 	if tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
 		s.at += n
-		return h, s.syntax(errBadTag)
+		return h, s.syntax(protoscan.ErrTag)
 	}
 	switch h.typ {
-	case typeBytes, typeVarint:
+	case protoscan.Bytes, protoscan.Number:
 		v, end, err := s.varint(n)
 		if err != nil {
 			return h, s.cut(err)
 		}
 		s.at += end
-		if h.typ == typeBytes {
+		if h.typ == protoscan.Bytes {
 			if v > 1<<62 {
-				return h, s.syntax(errOverflow)
+				return h, s.syntax(protoscan.ErrOverflow)
 			}
 			h.size = int64(v)
 			s.inField = true
 		}
-	case typeFixed32:
+	case protoscan.Fixed32:
 		s.at += n
 		s.skipped = 4
-	case typeFixed64:
+	case protoscan.Fixed64:
 		s.at += n
 		s.skipped = 8
 	default:
 		s.at += n
-		return h, s.syntax(errBadTag)
+		return h, s.syntax(protoscan.ErrTag)
 	}
 	h.end = s.offset() + h.size
 	s.head = h

@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
+)
 
 // protoWatch reads frames: four bytes of length, the highest first, and a
 // metav1.WatchEvent{type = 1, object = 2}. The object is a runtime.RawExtension{raw = 1}, and raw
@@ -43,24 +47,24 @@ type badFrame struct{ error }
 
 func (w *protoWatch) parse(frame []byte) (EventType, Raw, error) {
 	var name, extension []byte
-	c := cursor{b: frame}
-	for c.next() {
-		switch c.num {
+	c := protoscan.Cursor{B: frame}
+	for c.Next() {
+		switch c.Num {
 		case 1:
-			name = c.bytes()
+			name = c.Bytes()
 		case 2:
-			extension = c.bytes()
+			extension = c.Bytes()
 		}
 	}
-	if c.err != nil {
-		return 0, Raw{}, badFrame{c.err}
+	if c.Err != nil {
+		return 0, Raw{}, badFrame{c.Err}
 	}
 	t, err := eventType(name)
 	if err != nil {
 		return 0, Raw{}, err
 	}
 	var e envelope
-	object, _, err := embedded(extension, 1)
+	object, _, err := protoscan.Embedded(extension, 1)
 	if err == nil {
 		e, err = openEnvelope(object)
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // forms caches encoded objects: in protobuf, and as metadata only. An object never changes, so one encoding serves all
@@ -81,7 +82,7 @@ func (f *forms) put(k form, o *Object, e encoded) {
 		return
 	}
 	if e.contentType == contentProtobuf {
-		if raws := parts(bytes.TrimPrefix(e.body, []byte(magic)), fieldRaw); len(raws) == 1 {
+		if raws, err := protoscan.All(bytes.TrimPrefix(e.body, []byte(magic)), fieldRaw); err == nil && len(raws) == 1 {
 			e.raw = raws[0]
 		}
 	}
@@ -213,12 +214,12 @@ func (v View) protobuf(p page, l *rules.List, t target, call *rules.Request) ([]
 		if err != nil {
 			return nil, err
 		}
-		list := parts(bytes.TrimPrefix(answer.Body, []byte(magic)), fieldRaw)
-		if answer.Code != 200 || answer.ContentType != contentProtobuf || len(list) != 1 {
+		list, err := protoscan.All(bytes.TrimPrefix(answer.Body, []byte(magic)), fieldRaw)
+		if err != nil || answer.Code != 200 || answer.ContentType != contentProtobuf || len(list) != 1 {
 			return nil, nil // it is no list of objects
 		}
-		items := parts(list[0], fieldItems)
-		if len(items) != len(unknown) {
+		items, err := protoscan.All(list[0], fieldItems)
+		if err != nil || len(items) != len(unknown) {
 			return nil, nil
 		}
 		for n, i := range unknown {
@@ -257,24 +258,4 @@ func appendField(b []byte, number uint64, text []byte) []byte {
 	b = binary.AppendUvarint(b, number<<3|2)
 	b = binary.AppendUvarint(b, uint64(len(text)))
 	return append(b, text...)
-}
-
-// parts returns the fields with a number of a protobuf message. All fields of the message must have lengths.
-func parts(message []byte, number uint64) (out [][]byte) {
-	for len(message) > 0 {
-		tag, n := binary.Uvarint(message)
-		if n <= 0 {
-			return nil
-		}
-		size, m := binary.Uvarint(message[n:])
-		if m <= 0 || tag&7 != 2 || size > uint64(len(message)-n-m) {
-			return nil
-		}
-		message = message[n+m:]
-		if tag>>3 == number {
-			out = append(out, message[:size:size])
-		}
-		message = message[size:]
-	}
-	return out
 }

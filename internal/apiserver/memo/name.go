@@ -2,8 +2,9 @@ package memo
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strings"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // parts are what a body has for values.
@@ -230,7 +231,7 @@ func inProtobuf(body []byte, of texts) (out parts, ok bool) {
 }
 
 // one returns the place of the field with a number, which must occur once and have a length.
-func one(body []byte, in span, number uint64) (found span, ok bool) {
+func one(body []byte, in span, number int) (found span, ok bool) {
 	times := 0
 	ok = numbered(body, in, number, func(at span) { found, times = at, times+1 })
 	if !ok || times != 1 {
@@ -241,28 +242,13 @@ func one(body []byte, in span, number uint64) (found span, ok bool) {
 
 // numbered yields the places of the fields with a number, which must have lengths. It reports false if in is no
 // message.
-func numbered(body []byte, in span, number uint64, yield func(span)) bool {
-	for at := in.begin; at < in.end; {
-		tag, n := binary.Uvarint(body[at:in.end])
-		if n <= 0 {
-			return false
+func numbered(body []byte, in span, number int, yield func(span)) bool {
+	c := protoscan.Cursor{B: body[:in.end], I: in.begin}
+	for c.Next() {
+		if c.Num == number {
+			c.Bytes() // fails for a number
+			yield(span{c.From, c.To})
 		}
-		at += n
-		size, n := binary.Uvarint(body[at:in.end])
-		if n <= 0 {
-			return false
-		}
-		at += n
-		if tag&7 == 0 {
-			continue // a number has no more bytes
-		}
-		if tag&7 != 2 || size > uint64(in.end-at) {
-			return false
-		}
-		if tag>>3 == number {
-			yield(span{at, at + int(size)})
-		}
-		at += int(size)
 	}
-	return true
+	return c.Err == nil
 }

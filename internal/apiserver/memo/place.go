@@ -19,7 +19,7 @@ var opaque = map[string]texts{
 // texts is a field of an object, or of its metadata.
 type texts struct {
 	field      string
-	number     uint64
+	number     int
 	inMetadata bool
 }
 
