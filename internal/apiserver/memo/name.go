@@ -2,8 +2,9 @@ package memo
 
 import (
 	"bytes"
-	"strings"
+	"errors"
 
+	"github.com/flyball-io/flyball/internal/jsonscan"
 	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
@@ -16,183 +17,86 @@ type parts struct {
 
 // inJSON returns the parts of a body. It reports false if a place is not certain.
 func inJSON(body []byte, of texts) (out parts, ok bool) {
-	s := scanner{text: body}
-	text := func(to func(span)) bool {
-		s.space()
-		begin := s.at + 1
-		ok := s.string()
-		if ok {
-			to(span{begin, s.at - 1})
-		}
-		return ok
+	if _, _, err := jsonscan.Check(body); err != nil {
+		return out, false
 	}
-	field := func(inMetadata bool) func(string) bool {
-		return func(key string) bool {
-			if inMetadata != of.inMetadata || key != of.field || s.next() != '{' {
-				return s.value()
-			}
-			once := out.texts == nil
-			return s.object(func(string) bool {
-				if s.next() != '"' {
-					return s.value()
-				}
-				return text(func(at span) { out.texts = append(out.texts, at) })
-			}) && once
+	s := scanner{jsonscan.Reader{B: body}}
+	field := func(inMetadata bool, key string) error {
+		if inMetadata != of.inMetadata || key != of.field || s.Peek() != '{' {
+			return s.Skip()
 		}
+		if out.texts != nil {
+			return errUncertain
+		}
+		return s.object(func(string) error {
+			if s.Peek() != '"' {
+				return s.Skip()
+			}
+			at, err := s.text()
+			out.texts = append(out.texts, at)
+			return err
+		})
 	}
-	s.object(func(key string) bool {
-		if key != "metadata" {
-			return field(false)(key)
+	seen := false
+	s.Space()
+	err := s.object(func(key string) error {
+		switch {
+		case key != "metadata":
+			return field(false, key)
+		case seen:
+			return errUncertain
 		}
-		return s.object(func(key string) bool {
-			if key != "name" {
-				out.managed = out.managed || key == "managedFields"
-				return field(true)(key)
+		seen = true
+		return s.object(func(key string) (err error) {
+			switch {
+			case key == "name" && out.name != span{}:
+				return errUncertain
+			case key == "name":
+				out.name, err = s.text()
+				return err
 			}
-			once := out.name == span{}
-			return text(func(at span) { out.name = at }) && once
+			out.managed = out.managed || key == "managedFields"
+			return field(true, key)
 		})
 	})
-	return out, !s.failed
+	return out, err == nil
 }
+
+var errUncertain = errors.New("the place is not certain")
 
 // scanner reads JSON to find the place of a string.
-type scanner struct {
-	text   []byte
-	at     int
-	failed bool
-	seen   int // how many objects have had a key metadata
-	depth  int
+type scanner struct{ jsonscan.Reader }
+
+// object reads an object, whose values field reads. A name in another spelling fails.
+func (s *scanner) object(field func(key string) error) error {
+	if s.Peek() != '{' {
+		return errUncertain
+	}
+	more, err := s.Begin('{')
+	for more && err == nil {
+		begin := s.I
+		var key []byte
+		if key, err = s.Name(); err != nil {
+			return err
+		}
+		if bytes.IndexByte(s.B[begin:s.I], '\\') >= 0 {
+			return errUncertain
+		}
+		if err = field(string(key)); err == nil {
+			more, err = s.Next('}')
+		}
+	}
+	return err
 }
 
-// maxDepth bounds how deep values are nested.
-const maxDepth = 100
-
-func (s *scanner) fail() bool {
-	s.failed = true
-	return false
-}
-
-func (s *scanner) space() {
-	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\n' || s.text[s.at] == '\t' || s.text[s.at] == '\r') {
-		s.at++
+// text reads a string, and returns its place without the quotes.
+func (s *scanner) text() (span, error) {
+	if s.Peek() != '"' {
+		return span{}, errUncertain
 	}
-}
-
-// next skips space and returns the next character; 0 at the end.
-func (s *scanner) next() byte {
-	s.space()
-	if s.at < len(s.text) {
-		return s.text[s.at]
-	}
-	return 0
-}
-
-// is reads the character c, if that is next.
-func (s *scanner) is(c byte) bool {
-	s.space()
-	if s.at < len(s.text) && s.text[s.at] == c {
-		s.at++
-		return true
-	}
-	return false
-}
-
-// object reads an object, whose values field reads.
-func (s *scanner) object(field func(key string) bool) bool {
-	if s.depth++; s.depth > maxDepth || !s.is('{') {
-		return s.fail()
-	}
-	defer func() { s.depth-- }()
-	if s.is('}') {
-		return true
-	}
-	for {
-		s.space()
-		begin := s.at + 1
-		if !s.string() {
-			return s.fail()
-		}
-		key := string(s.text[begin : s.at-1])
-		if s.depth <= 2 && strings.Contains(key, `\`) {
-			return s.fail() // a key in another spelling
-		}
-		if key == "metadata" && s.depth == 1 {
-			if s.seen++; s.seen > 1 {
-				return s.fail()
-			}
-		}
-		if !s.is(':') || !field(key) {
-			return s.fail()
-		}
-		if s.is('}') {
-			return true
-		}
-		if !s.is(',') {
-			return s.fail()
-		}
-	}
-}
-
-// string reads a string without escapes that matter here.
-func (s *scanner) string() bool {
-	if !s.is('"') {
-		return false
-	}
-	for s.at < len(s.text) {
-		switch s.text[s.at] {
-		case '"':
-			s.at++
-			return true
-		case '\\':
-			s.at++
-		}
-		s.at++
-	}
-	return false
-}
-
-// value reads any value.
-func (s *scanner) value() bool {
-	s.space()
-	if s.at >= len(s.text) {
-		return s.fail()
-	}
-	switch s.text[s.at] {
-	case '{':
-		return s.object(func(string) bool { return s.value() })
-	case '[':
-		return s.list()
-	case '"':
-		return s.string() || s.fail()
-	}
-	begin := s.at
-	for s.at < len(s.text) && bytes.IndexByte([]byte(",]} \n\t\r"), s.text[s.at]) < 0 {
-		s.at++
-	}
-	return s.at > begin || s.fail()
-}
-
-func (s *scanner) list() bool {
-	if s.depth++; s.depth > maxDepth {
-		return s.fail()
-	}
-	defer func() { s.depth-- }()
-	s.at++
-	if s.is(']') {
-		return true
-	}
-	for {
-		if !s.value() {
-			return false
-		}
-		if s.is(']') {
-			return true
-		}
-		if !s.is(',') {
-			return s.fail()
-		}
-	}
+	begin := s.I + 1
+	err := s.Skip()
+	return span{begin, s.I - 1}, err
 }
 
 // inProtobuf is [inJSON] for protobuf. Field 2 of the envelope is the object, its field 1 the metadata, and field 1 of
