@@ -2,7 +2,6 @@ package decode
 
 import (
 	"reflect"
-	"strings"
 	"unsafe"
 )
 
@@ -190,20 +189,4 @@ func (d *proto) scalar(f *protoField, at, end int, p unsafe.Pointer) int {
 		}
 	}
 	return at
-}
-
-// fieldNumber returns the field number in a tag; 0 if there is none.
-func fieldNumber(tag string) int {
-	parts := strings.SplitN(tag, ",", 3)
-	if len(parts) < 2 || len(parts[1]) > 3 {
-		return 0
-	}
-	n := 0
-	for _, c := range parts[1] {
-		if c < '0' || c > '9' {
-			return 0
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/internal/gofield"
 )
 
 // protoCompiler makes the table of a type from those of its parts. It fails for types that the fast
@@ -36,7 +38,7 @@ func (c *protoCompiler) message(t reflect.Type) *message {
 	if t.Kind() == reflect.Struct {
 		for f := range t.Fields() {
 			if tag := f.Tag.Get("protobuf"); tag != "" && tag != "-" {
-				c.field(m, f, fieldNumber(tag))
+				c.field(m, f, gofield.Number(f.Tag))
 			}
 		}
 	}
@@ -50,6 +52,10 @@ func (c *protoCompiler) message(t reflect.Type) *message {
 }
 
 func (c *protoCompiler) field(m *message, f reflect.StructField, n int) {
+	const maxNumber = 999
+	if n > maxNumber {
+		n = 0
+	}
 	for len(m.index) <= n {
 		m.index = append(m.index, 0)
 	}

@@ -146,8 +146,7 @@ func outlineProto(open map[reflect.Type]*outline, t reflect.Type) *outline {
 	}
 	open[t] = o
 	for f := range t.Fields() {
-		tag := f.Tag.Get("protobuf")
-		n := fieldNumber(tag)
+		n := gofield.Number(f.Tag)
 		if n == 0 {
 			continue
 		}

@@ -1,11 +1,12 @@
 // Package gofield says which members the JSON form of a Go struct has, as encoding/json does. It is the one place
-// that reads json tags.
+// that reads json tags, and the field numbers in protobuf tags.
 package gofield
 
 import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -34,6 +35,17 @@ func TagOf(tag reflect.StructTag) Tag {
 		t.Inline = t.Inline || o == "inline"
 	}
 	return t
+}
+
+// Number returns the field number in a protobuf tag such as `protobuf:"bytes,10,opt,name=nodeName"`; 0 if there is none.
+func Number(tag reflect.StructTag) int {
+	_, rest, _ := strings.Cut(tag.Get("protobuf"), ",")
+	number, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.ParseUint(number, 10, 29)
+	if err != nil {
+		return 0
+	}
+	return int(n)
 }
 
 // Field is a field of a struct, or of a struct that it embeds, which is a member of its JSON form.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/flyball-io/flyball/internal/gofield"
 )
@@ -25,7 +23,7 @@ func findField(t reflect.Type, name string) (field, bool) {
 	}
 	found := field{typ: f.Go.Type, pointer: f.Pointer}
 	for _, on := range append(slices.Clone(f.Via), f.Go) {
-		num := protobufField(on)
+		num := gofield.Number(on.Tag)
 		if num == 0 {
 			found.nums = nil
 			break
@@ -33,19 +31,6 @@ func findField(t reflect.Type, name string) (field, bool) {
 		found.nums = append(found.nums, num)
 	}
 	return found, true
-}
-
-// protobufField returns the number in a tag such as `protobuf:"bytes,10,opt,name=nodeName"`, or 0.
-func protobufField(f reflect.StructField) int {
-	parts := strings.Split(f.Tag.Get("protobuf"), ",")
-	if len(parts) < 2 {
-		return 0
-	}
-	n, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 func deref(t reflect.Type) (reflect.Type, bool) {

@@ -4,10 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"reflect"
-	"time"
 	"unsafe"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/decode"
 	"github.com/flyball-io/flyball/internal/protoscan"
@@ -29,28 +26,6 @@ func protoBool(_ *viewReader, v protoValue, p unsafe.Pointer) error {
 	n, err := v.uint()
 	*(*bool)(p) = n != 0
 	return err
-}
-
-// protoTime reads a Timestamp: seconds = 1. As in apimachinery, parts of a second are dropped, and an empty message
-// is the zero time.
-func protoTime(_ *viewReader, v protoValue, p unsafe.Pointer) error {
-	b, err := v.message()
-	t := (*metav1.Time)(p)
-	*t = metav1.Time{}
-	if err != nil || len(b) == 0 {
-		return err
-	}
-	c, seconds := protoscan.Cursor{B: b}, int64(0)
-	for c.Next() {
-		if c.Num == 1 || c.Num == 2 {
-			n := c.Uint()
-			if c.Num == 1 {
-				seconds = int64(n)
-			}
-		}
-	}
-	t.Time = time.Unix(seconds, 0).Local()
-	return c.Err
 }
 
 // protoWhole reads a message of a type of the API.

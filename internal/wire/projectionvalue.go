@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"unsafe"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // viewValue reads values of one type of a view.
@@ -48,8 +46,6 @@ func (c *viewCompiler) value(t, api reflect.Type, optional bool, path, name stri
 	}
 	own := hasOwnForm(t) || reflect.PointerTo(t).Implements(textUnmarshaler)
 	switch {
-	case t == api && t == reflect.TypeFor[metav1.Time]():
-		return viewValue{json: jsonWhole(t), proto: protoTime}, nil
 	case t == api && (own || t.Kind() == reflect.Struct):
 		return viewValue{json: jsonWhole(t), proto: protoWhole(t)}, nil
 	case !c.proto && (t == rawMessage || t.Kind() == reflect.Interface && t.NumMethod() == 0):
