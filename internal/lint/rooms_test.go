@@ -20,26 +20,26 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 28630, 19000, []string{
+	{"pipeline", 27750, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
-	{"shelf", 12370, 10000, []string{
+	{"shelf", 12350, 10000, []string{
 		"leader", "webhook/...", "cert", "serve", "probe", "metrics", "condition", "finalizer", "child", "rbac",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31).
-	{"API server in memory", 21670, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
-	{"test kits", 7400, 4600, []string{
+	{"API server in memory", 21540, 16000, []string{"internal/apiserver/...", "test/apiserver"}},
+	{"test kits", 7390, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload", "internal/replicas", "internal/sizes",
 	}},
-	// What the command-line tool shares with the benchmarks. No operator has it in it.
-	{"tools", 200, 200, []string{"internal/recording"}},
-	{"internal", 14770, 11500, []string{"internal/...", "run", "scheme"}},
+	// What the command-line tool shares with the benchmarks and the test kits. No operator has it in it.
+	{"tools", 240, 200, []string{"internal/gomod", "internal/recording"}},
+	{"internal", 14790, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. 40,000 is the goal.
-const maxCore = 55760
+const maxCore = 54880
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
