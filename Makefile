@@ -8,19 +8,26 @@ PACKAGES := $(addsuffix /...,$(MODULES))
 # More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
 TESTFLAGS ?=
 
-.PHONY: all build test test-memory test-real random peers storagekit operators published lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo release released clean
+.PHONY: help all build test test-memory test-real random peers storagekit operators published lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo release released clean
 
-all: lint test
+all: lint test ## lint, then test
 
-build:
+# The targets by group.
+help:
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {text[$$1] = $$2} END { \
+	  n = split("every day: all build lint test test-memory demo clean|on other servers, versions, platforms: test-real servers lowest platforms|beside others: random peers storagekit operators published released|at full length: sizes replicas models fuzz soak scale|parts: controlplane rules fmt tidy vet staticcheck vuln release", group, "|"); \
+	  for (i = 1; i <= n; i++) { split(group[i], g, ": "); print "\n" g[1]; m = split(g[2], t, " "); \
+	    for (j = 1; j <= m; j++) printf "  make %-13s %s\n", t[j], text[t[j]] } }' Makefile
+
+build: ## compile every module
 	$(GO) build $(PACKAGES)
 
 # The real control plane: built once, minutes when cold, seconds afterwards.
-controlplane:
+controlplane: ## build the real control plane: minutes once, then seconds
 	$(GO) run ./cmd/flyball controlplane --build-only
 
 # The rules of the API server in memory: seconds after the control plane, which has all of their packages.
-rules:
+rules: ## build the rules of the API server in memory
 	$(GO) run ./cmd/flyball apiserver --build-only
 
 # The packages whose tests take longest, most of it by waiting. They begin first, so that none of them is left at the end.
@@ -30,57 +37,57 @@ LONG := ./test/apiserver ./leader ./reflector ./cmd/flyball
 # with the race detector.
 PLAIN := ./cmd/flyball/internal/generate
 
-test: controlplane rules
+test: controlplane rules ## every test, with the race detector
 	$(GO) test $(TESTFLAGS) -p 4 -timeout 60m $(PLAIN)
 	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m $(LONG) $$($(GO) list work | grep -vxF "$$($(GO) list $(PLAIN))")
 
 # Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
 # left out. Some packages mostly wait: four run at a time on two cores.
-test-memory: rules
+test-memory: rules ## every test that needs no real control plane
 	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m $(LONG) work
 
 # The same random calls to the API server in memory and to the real one, half of them about custom resources whose
 # definitions are drawn: every difference fails, made as short as possible. CALLS=1000000 makes more of them, FIRST=N
 # begins at another sequence.
 random: export CALLS := $(or $(CALLS),100000)
-random: controlplane rules
+random: controlplane rules ## random calls to the API server in memory and to the real one; CALLS, FIRST
 	$(GO) test $(TESTFLAGS) -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./test/apiserver
 
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
-test-real: controlplane
+test-real: controlplane ## those that run in memory by default, on the real control plane
 	FLYBALL_REAL=1 $(GO) test $(TESTFLAGS) -p 4 -timeout 30m $(REAL)
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code
 # on the API server in memory, and on the control plane beside it: MEMORY="-suites cache,fake" shortens that.
-peers: controlplane rules
+peers: controlplane rules ## the suites of controller-runtime and client-go over the adapters; PEERS, MEMORY
 	$(GO) run ./adapter/peers $(PEERS)
 	$(GO) run ./adapter/memory $(MEMORY)
 
 # The storage tests of k8s.io/apiserver over the core of the API server in memory.
-storagekit:
+storagekit: ## the storage tests of k8s.io/apiserver
 	GOWORK=off $(GO) test -C test/storagekit $(TESTFLAGS) -race -count=1 -timeout 10m ./...
 
 # The own tests of two published operators over adapter/ctrlcache, and over the default cache beside it: a table.
 # OPERATORS="-only karpenter" shortens it.
-operators: controlplane
+operators: controlplane ## published operators' own tests over the packed cache; OPERATORS
 	$(GO) run ./adapter/operators $(OPERATORS)
 
 # What flyball generates from eleven published API modules, unedited, beside controller-gen: a table. The definitions are
 # checked by the rules of the API server. PUBLISHED="-only kueue" shortens it; the first run compiles what each imports.
-published: rules
+published: rules ## what is generated from published API modules; PUBLISHED
 	$(GO) run ./adapter/published -rules $(PUBLISHED)
 
 # adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
 LOWEST := ./ctrlcache/... ./internal/... ./peers/... ./operators/...
-lowest: controlplane
+lowest: controlplane ## the adapter with the lowest versions of its libraries
 	GOWORK=$(CURDIR)/adapter/lowest.work $(GO) vet -C adapter $(LOWEST)
 	GOWORK=$(CURDIR)/adapter/lowest.work $(GO) test -C adapter $(TESTFLAGS) -timeout 30m $(LOWEST)
 
 # Every test that talks to a server, on other versions of Kubernetes: a table. SERVERS="1.33 1.34.4" names
 # them. Each takes 5 to 9 minutes to build once, and 4 GB of Go's build cache.
-servers:
+servers: ## the tests on other versions of Kubernetes; SERVERS
 	$(GO) run ./adapter/servers $(SERVERS)
 
 # The core module on other platforms: arm64 is vetted, and the tests run on 32 bits, those on the real control plane
@@ -90,23 +97,23 @@ servers:
 # and examples/podscaler and internal/guide run whole programs.
 NOT386 := /internal/(faults|lint)$$
 COMPARED := ^(TestConformance|TestAccessConformance|TestShardConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike)$$
-platforms: controlplane rules
+platforms: controlplane rules ## arm64 and 32 bits
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
 	GOWORK=off GOARCH=386 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m -skip '$(COMPARED)' $$(GOWORK=off $(GO) list ./... | grep -vE '$(NOT386)')
 
-lint: fmt tidy vet staticcheck
+lint: fmt tidy vet staticcheck ## fmt, tidy, vet, staticcheck
 
-fmt:
+fmt: ## files are formatted
 	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
 
-vet:
+vet: ## go vet of every module
 	$(GO) vet $(PACKAGES)
 	GOWORK=off $(GO) vet -C controlplane ./...
 	GOWORK=off $(GO) vet -C test/storagekit ./...
 
 # Every go.mod names just what its module needs, and go.work.sum all that the go command would add. `tools/tidy -w
 # adapter` writes what is missing.
-tidy:
+tidy: ## go.mod files are tidy
 	@tools/tidy $(MODULES) controlplane test/storagekit
 	@before=$$(cat go.work.sum); $(GO) list -m all >/dev/null && $(GO) mod download && \
 	  test "$$before" = "$$(cat go.work.sum)" || { echo "go.work.sum was not complete: commit it as it is now"; exit 1; }
@@ -119,51 +126,51 @@ $(BIN)/govulncheck: tools/go.mod tools/go.sum
 	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools golang.org/x/vuln/cmd/govulncheck
 	@touch $@
 
-staticcheck: $(BIN)/staticcheck
+staticcheck: $(BIN)/staticcheck ## staticcheck of every module
 	$(BIN)/staticcheck $(PACKAGES)
 
-vuln: $(BIN)/govulncheck
+vuln: $(BIN)/govulncheck ## known vulnerabilities
 	$(BIN)/govulncheck $(PACKAGES)
 
 # Every fuzz target of the tree, one after the other.
-fuzz:
+fuzz: ## every fuzz target, one after the other; FUZZTIME
 	@set -e; grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r f; do \
 	  for t in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$f"); do \
 	    echo "fuzz $$(dirname $$f) $$t"; $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname $$f)"; \
 	  done; done
 
-models:
+models: ## the random models at full length
 	FLYBALL_LONG=1 $(GO) test -timeout 60m -run 'Model|Agrees?With' -v ./internal/delta ./store ./workqueue
 
 # What users do with a published release, from a module proxy of files, without the checkout.
-released:
+released: ## what users do with a published version
 	tools/released
 
 # A release of all modules: VERSION=v0.1.0. It shows what it would do; TAG=1 makes the commits and the tags.
-release:
+release: ## what a release would do; VERSION, TAG=1 does it
 	GOWORK=off $(GO) run -C tools ./release -version "$(VERSION)" $(if $(TAG),-tag)
 
 # Objects of 0 to 3 MiB through every reader of bytes: 200 random cases each, and a few on the real control plane.
 SIZES = $(shell grep -rl --include='*_test.go' 'flyball/internal/sizes"' . | xargs -n1 dirname | sort -u)
-sizes: controlplane rules
+sizes: controlplane rules ## objects of 0 to 3 MiB through every reader of bytes
 	FLYBALL_LONG=1 $(GO) test $(TESTFLAGS) -timeout 60m -run '^TestSizes' $(SIZES)
 	FLYBALL_REAL=1 $(GO) test $(TESTFLAGS) -count=1 -timeout 10m -run '^TestSizes' ./test/servertest
 
 # Several API servers over one state, and definitions that are made again: a thousand runs of each.
-replicas:
+replicas: ## several API servers over one state, a thousand runs
 	FLYBALL_LONG=1 $(GO) test -timeout 30m ./internal/replicas
 
 # 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
-scale:
+scale: ## 20,000 Pods on the real control plane
 	FLYBALL_SCALE=20000 $(GO) test -timeout 30m -run '^TestLargeClusterIsReconciled$$' -v ./internal/faults
 
 # The fault tests, the samples and the random tests at full length: silences, partitions and churn
 # of minutes, a thousand starts and stops.
-soak:
+soak: ## every test at full length
 	FLYBALL_LONG=1 $(GO) test -race -timeout 90m work
 
-demo:
+demo: ## watch a controller react
 	$(GO) run ./cmd/flyball demo --once
 
-clean:
+clean: ## remove bin
 	rm -rf $(BIN)
