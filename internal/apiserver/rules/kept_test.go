@@ -29,7 +29,7 @@ func (k *kept[K, V]) get(key K) (v V, ok bool) {
 	return e.Value.(keptValue[K, V]).value, true
 }
 
-// put adds a value whose key has none. The one that was not used for the longest time makes room.
+// put adds a value whose key has none. The least recently used one is evicted.
 func (k *kept[K, V]) put(key K, v V) {
 	k.known[key] = k.order.PushFront(keptValue[K, V]{key, v})
 	if k.order.Len() <= k.limit {

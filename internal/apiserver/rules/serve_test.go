@@ -49,7 +49,7 @@ func (p *program) serve(in io.Reader, out io.Writer) error {
 			<-p.busy
 			mu.Lock()
 			defer mu.Unlock()
-			// Whoever has gone needs no answer; the next read ends.
+			// A client that has disconnected gets no answer; the next read ends.
 			if err := WriteFrame(out, id, answer, p.frame); errors.Is(err, ErrTooLarge) {
 				_ = WriteFrame(out, id, nil, p.frame)
 			}
