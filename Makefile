@@ -147,7 +147,7 @@ released: ## what users do with a published version
 	tools/released
 
 # A release of all modules: VERSION=v0.1.0. It shows what it would do; TAG=1 makes the commits and the tags.
-release: ## what a release would do; VERSION, TAG=1 does it
+release: ## what a release of VERSION would do; with TAG it is made
 	GOWORK=off $(GO) run -C tools ./release -version "$(VERSION)" $(if $(TAG),-tag)
 
 # Objects of 0 to 3 MiB through every reader of bytes: 200 random cases each, and a few on the real control plane.
