@@ -62,6 +62,7 @@ func (s *syncing[R]) start(stop context.Context) error {
 			return nil
 		}
 	}
+	s.synced = s.countSynced() // no reconcile has run without these
 	for _, f := range s.feeds {
 		f.initial.complete()
 		f.synced()
@@ -71,7 +72,6 @@ func (s *syncing[R]) start(stop context.Context) error {
 
 // wait returns nil when the workers may start, else a channel that is closed at a step towards that.
 func (s *syncing[R]) wait(now time.Time) <-chan struct{} {
-	s.synced = s.countSynced()
 	if s.possible.IsZero() && slices.ContainsFunc(s.feeds, func(f *feed[R]) bool { return f.isMain() && f.begun() }) {
 		s.possible = now
 	}
