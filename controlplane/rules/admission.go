@@ -171,7 +171,9 @@ func (names) Admit(ctx context.Context, a admission.Attributes, _ admission.Obje
 	}
 	const longest = 58 // so that the name has 63 characters
 	base := o.GetGenerateName()
-	o.SetName(base[:min(len(base), longest)] + callFrom(ctx).req.Suffix)
+	c := callFrom(ctx)
+	c.generated = base[:min(len(base), longest)] + c.req.Suffix
+	o.SetName(c.generated)
 	return nil
 }
 

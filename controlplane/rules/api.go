@@ -169,6 +169,9 @@ func (a *api) answer(req *Request) *Answer {
 	if w.code == http.StatusUnprocessableEntity || w.code == http.StatusConflict {
 		body = inOrder(body, w.header.Get("Content-Type"), !a.builtin[groupOf(r.URL.Path)])
 	}
+	if w.code == http.StatusForbidden && c.generated != "" {
+		body = unnamed(body, w.header.Get("Content-Type"), c.generated)
+	}
 	if w.code == 0 { // nothing was written, and then the real server forgets the headers
 		w.header = http.Header{}
 	}

@@ -36,6 +36,8 @@ type call struct {
 	// chosenUID is the uid that the real handlers have chosen for a new object. Answers have uid instead.
 	chosenUID types.UID
 	uid       string
+	// generated is the name that a new object was given.
+	generated string
 	// began is the start of the call by the clock of the process, which the real handlers read.
 	began time.Time
 	hooks hookCalls

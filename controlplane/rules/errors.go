@@ -17,30 +17,51 @@ import (
 // map of a built-in kind, all about a custom resource, and the managers whose fields an apply would change. Other errors
 // keep their places.
 func inOrder(body []byte, contentType string, custom bool) []byte {
+	return withStatus(body, contentType, func(s *metav1.Status) bool {
+		if s.Details == nil || len(s.Details.Causes) < 2 {
+			return false
+		}
+		if s.Reason == metav1.StatusReasonConflict {
+			sortManagers(s.Details.Causes)
+			return true
+		}
+		return s.Reason == metav1.StatusReasonInvalid && sortInvalid(s, custom)
+	})
+}
+
+// unnamed removes a generated name from the error for a role or binding that grants more than the user has. The real
+// server looks at that before it generates the name.
+func unnamed(body []byte, contentType, name string) []byte {
+	return withStatus(body, contentType, func(s *metav1.Status) bool {
+		if s.Details == nil || s.Details.Name != name || !strings.Contains(s.Message, "attempting to grant RBAC permissions not currently held") {
+			return false
+		}
+		s.Details.Name, s.Message = "", strings.Replace(s.Message, strconv.Quote(name)+" ", "", 1)
+		return true
+	})
+}
+
+// withStatus returns an answer whose Status change has changed; the answer itself if it reports that it has not, or if
+// there is no Status.
+func withStatus(body []byte, contentType string, change func(*metav1.Status) bool) []byte {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), mediaType)
 	if !ok {
 		return body
 	}
 	s := &metav1.Status{}
-	if _, _, err := info.Serializer.Decode(body, nil, s); err != nil || s.Details == nil || len(s.Details.Causes) < 2 {
-		return body
-	}
-	switch {
-	case s.Reason == metav1.StatusReasonConflict:
-		sortManagers(s.Details.Causes)
-	case s.Reason != metav1.StatusReasonInvalid || !sortInvalid(s, custom):
+	if _, _, err := info.Serializer.Decode(body, nil, s); err != nil || !change(s) {
 		return body
 	}
 	encoder := info.Serializer
 	if info.PrettySerializer != nil && bytes.HasPrefix(body, []byte("{\n")) {
 		encoder = info.PrettySerializer
 	}
-	var sorted bytes.Buffer
-	if err := encoder.Encode(s, &sorted); err != nil {
+	var changed bytes.Buffer
+	if err := encoder.Encode(s, &changed); err != nil {
 		return body
 	}
-	return sorted.Bytes()
+	return changed.Bytes()
 }
 
 // sortManagers sorts the fields of other managers by manager. Those of one are in order already.

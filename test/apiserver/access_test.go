@@ -114,6 +114,31 @@ var userCases = []conformanceCase{
 		s.do("GET", "/readyz", "")
 		s.reached("/version")
 	}},
+	{"grants of more than one has, with generated names", func(s *session) {
+		s.grant("sue", rule("rbac.authorization.k8s.io", "roles,rolebindings", "create"), rule("", "pods", "list"))
+		s.post("/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"more"},"rules":[`+rule("", "secrets", "get")+`]}`)
+		s.seen("sue", "NS")
+		s.as("sue")
+		for _, name := range []string{`"name":"a"`, `"generateName":"a-"`} {
+			for _, accept := range []string{jsonType, yamlType, protobufType} {
+				for _, object := range []string{
+					`"kind":"Role","rules":[` + rule("", "pods", "get,list") + `]`,
+					`"kind":"Role","rules":[` + rule("", "secrets", "get") + "," + rule("apps", "deployments", "*") + `]`,
+					`"kind":"RoleBinding","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"more"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"sue"}]`,
+					`"kind":"RoleBinding","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"nothing"}`,
+					`"kind":"RoleBinding","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Other","name":"nothing"}`,
+				} {
+					kind := "/roles"
+					if strings.Contains(object, "RoleBinding") {
+						kind = "/rolebindings"
+					}
+					for _, query := range []string{"", "?pretty=true", "?dryRun=All"} {
+						s.do("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/NS"+kind+query, `{"apiVersion":"rbac.authorization.k8s.io/v1","metadata":{`+name+`},`+object+`}`, "Accept", accept)
+					}
+				}
+			}
+		}
+	}},
 	{"what the server does within a request needs no role", func(s *session) {
 		s.grant("sue", rule("", "services", "*"))
 		s.as("sue")

@@ -80,6 +80,8 @@ func (d dice) call(k randomKind) call {
 		}
 		body := strings.Replace(k.body(name), `"name"`, `"generateName"`, 1)
 		return call{name: "create " + body, run: func(w *world) {
+			w.bases = []string{name}
+			defer func() { w.bases = nil }()
 			// A name by chance would stand anywhere in a list.
 			if a := w.post(k.path+query, body); a.Metadata.Name != "" {
 				w.patch(mergePatch, k.path+"/"+a.Metadata.Name, `{"metadata":{"finalizers":null}}`)

@@ -34,6 +34,7 @@ type session struct {
 	versions []string // resource versions in the order of their appearance
 	uids     []string
 	names    map[string]string // generated names
+	bases    []string          // of names that are generated: errors have such a name, too
 	markers  int               // policies that tell whether others are known
 }
 
@@ -309,6 +310,9 @@ func (s *session) hide(text string) string {
 	text = withoutTime.replace(text) // first: the digits of a name or a uid may be in it
 	for name, short := range s.names {
 		text = strings.ReplaceAll(text, name, short)
+	}
+	for _, base := range s.bases {
+		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(base)+`[bcdfghjklmnpqrstvwxz2456789]{5}\b`).ReplaceAllString(text, base+"?????")
 	}
 	for i, uid := range s.uids {
 		text = strings.ReplaceAll(text, uid, fmt.Sprintf("uid %d", i))
