@@ -1,14 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,7 +50,7 @@ module alone, or with a checkout. git must be installed.`,
 			if err != nil {
 				return fmt.Errorf("nothing written: %w", err)
 			}
-			return showUpgrade(cmd.Context(), cmd.OutOrStdout(), u, o.Write)
+			return showUpgrade(cmd.OutOrStdout(), u, o.Write)
 		},
 	}
 	fs := cmd.Flags()
@@ -66,23 +61,16 @@ module alone, or with a checkout. git must be installed.`,
 	return cmd
 }
 
-// showUpgrade prints the changes, and what is left to do. Conflicts are an error.
-func showUpgrade(ctx context.Context, out io.Writer, u *scaffold.Upgraded, written bool) error {
-	if written {
-		for _, c := range u.Changes {
-			if c.After == nil {
-				fmt.Fprintln(out, "removed", c.Name)
-			} else {
-				fmt.Fprintln(out, "wrote", c.Name)
-			}
-		}
-	} else {
-		diff, err := unifiedDiff(ctx, u.Changes)
-		if err != nil {
-			return err
-		}
-		if _, err := out.Write(diff); err != nil {
-			return err
+// showUpgrade prints the changes and the next step. It returns an error if files have conflicts.
+func showUpgrade(out io.Writer, u *scaffold.Upgraded, written bool) error {
+	for _, c := range u.Changes {
+		switch {
+		case !written:
+			_, _ = out.Write(c.Diff())
+		case c.After == nil:
+			fmt.Fprintln(out, "removed", c.Name)
+		default:
+			fmt.Fprintln(out, "wrote", c.Name)
 		}
 	}
 	for _, n := range u.Notes {
@@ -104,41 +92,6 @@ func showUpgrade(ctx context.Context, out io.Writer, u *scaffold.Upgraded, writt
 		fmt.Fprintf(out, "from %s to %s; next: make test\n", u.From, u.To)
 	}
 	return nil
-}
-
-// unifiedDiff returns changes in the format of git.
-func unifiedDiff(ctx context.Context, changes []scaffold.Change) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "flyball-diff-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	for _, side := range []string{"a", "b"} {
-		if err := os.Mkdir(filepath.Join(dir, side), 0o700); err != nil {
-			return nil, err
-		}
-	}
-	for _, c := range changes {
-		for side, data := range map[string][]byte{"a": c.Before, "b": c.After} {
-			file := filepath.Join(dir, side, filepath.FromSlash(c.Name))
-			if data == nil {
-				continue
-			}
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				return nil, err
-			}
-			if err := os.WriteFile(file, data, 0o600); err != nil {
-				return nil, err
-			}
-		}
-	}
-	cmd := exec.CommandContext(ctx, "git", "diff", "--no-index", "--no-prefix", "--no-color", "--no-ext-diff", "a", "b")
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 { // there are differences
-		err = nil
-	}
-	return bytes.TrimLeft(out, "\n"), err
 }
 
 // newRender is for "flyball upgrade" of other versions.

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 )
 
@@ -316,7 +314,7 @@ func show(out io.Writer, all []scaffold.Change, r *Result) {
 			fmt.Fprintf(out, "go.sum: %d lines, before %d\n", strings.Count(string(c.After), "\n"), strings.Count(string(c.Before), "\n"))
 			continue
 		}
-		_, _ = out.Write(diff.Diff("a/"+c.Name, c.Before, "b/"+c.Name, c.After))
+		_, _ = out.Write(c.Diff())
 	}
 	if vendored > 0 {
 		fmt.Fprintf(out, "vendor: %d files\n", vendored)

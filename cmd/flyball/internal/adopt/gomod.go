@@ -99,7 +99,7 @@ func (a *adapter) check(file string, mod *modfile.File) error {
 	e := &VersionError{File: file}
 	for _, r := range mod.Replace {
 		// A module that is replaced by a folder has no version: the build decides.
-		if least := version(a.needs, r.Old.Path); slices.Contains(compared, r.Old.Path) && holds(mod, r) && r.New.Path != r.Old.Path && earlier(r.New.Version, least) {
+		if least := scaffold.Required(a.needs, r.Old.Path); slices.Contains(compared, r.Old.Path) && holds(mod, r) && r.New.Path != r.Old.Path && earlier(r.New.Version, least) {
 			e.Needs = append(e.Needs, Need{Line: r.Syntax.Start.Line, What: r.Old.Path, Least: least, By: r.New.Path, Have: r.New.Version})
 		}
 	}
@@ -111,19 +111,8 @@ func (a *adapter) check(file string, mod *modfile.File) error {
 
 // holds reports whether a replace directive is one for the required version.
 func holds(mod *modfile.File, r *modfile.Replace) bool {
-	return r.Old.Version == "" || r.Old.Version == version(mod, r.Old.Path)
+	return r.Old.Version == "" || r.Old.Version == scaffold.Required(mod, r.Old.Path)
 }
-
-// goVersion returns the Go version of a go.mod. One without it has 1.16.
-func goVersion(mod *modfile.File) string {
-	if mod.Go == nil {
-		return "1.16"
-	}
-	return mod.Go.Version
-}
-
-// compareGo compares Go versions, such as 1.26 and 1.26.0, which are equal here.
-func compareGo(a, b string) int { return semver.Compare("v"+a, "v"+b) }
 
 // add returns a go.mod that requires the adapter and, from a checkout, the core. Its versions are lifted to theirs.
 func (a *adapter) add(data []byte) ([]byte, error) {
@@ -131,7 +120,7 @@ func (a *adapter) add(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(liftGo(mod, goVersion(a.needs)), a.lift(mod)); err != nil {
+	if err := errors.Join(scaffold.LiftGo(mod, scaffold.GoVersion(a.needs)), a.lift(mod)); err != nil {
 		return nil, err
 	}
 	if a.from.Version == "" {
@@ -145,30 +134,16 @@ func (a *adapter) add(data []byte) ([]byte, error) {
 	return mod.Format()
 }
 
-// liftGo raises the Go version of a go.mod. A toolchain that is too early for it goes away.
-func liftGo(mod *modfile.File, least string) error {
-	if compareGo(goVersion(mod), least) >= 0 {
-		return nil
-	}
-	if err := mod.AddGoStmt(least); err != nil {
-		return err
-	}
-	if mod.Toolchain != nil && compareGo(strings.TrimPrefix(mod.Toolchain.Name, "go"), least) <= 0 {
-		mod.DropToolchainStmt()
-	}
-	return nil
-}
-
 // lift raises what a requirement of the adapter alone does not: replacements of libraries by themselves, and the other
 // Kubernetes libraries, which are released together with k8s.io/apimachinery and only fit their own minor version.
 func (a *adapter) lift(mod *modfile.File) error {
 	const machinery = "k8s.io/apimachinery"
-	have, least := effective(mod, machinery), version(a.needs, machinery)
+	have, least := effective(mod, machinery), scaffold.Required(a.needs, machinery)
 	together := func(path, v string) bool {
 		return earlier(have, least) && strings.HasPrefix(path, "k8s.io/") && semver.MajorMinor(v) == semver.MajorMinor(have)
 	}
 	to := func(path, v string) string {
-		switch needed := version(a.needs, path); {
+		switch needed := scaffold.Required(a.needs, path); {
 		case slices.Contains(compared, path) && earlier(v, needed):
 			return needed
 		case together(path, v):
@@ -200,7 +175,7 @@ func effective(mod *modfile.File, path string) string {
 			return r.New.Version
 		}
 	}
-	return version(mod, path)
+	return scaffold.Required(mod, path)
 }
 
 // lifts returns which versions of a go.mod the change has raised.
@@ -209,7 +184,7 @@ func lifts(before *modfile.File, after []byte) (all []Lift, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if was, is := goVersion(before), goVersion(mod); compareGo(was, is) < 0 {
+	if was, is := scaffold.GoVersion(before), scaffold.GoVersion(mod); scaffold.CompareGo(was, is) < 0 {
 		all = append(all, Lift{What: "go", From: was, To: is})
 	}
 	if before.Toolchain != nil && mod.Toolchain == nil {
@@ -224,7 +199,7 @@ func lifts(before *modfile.File, after []byte) (all []Lift, err error) {
 	}
 	for _, indirect := range []bool{false, true} {
 		for _, r := range mod.Require {
-			if was := version(before, r.Mod.Path); was != "" && r.Indirect == indirect && semver.Compare(was, r.Mod.Version) < 0 {
+			if was := scaffold.Required(before, r.Mod.Path); was != "" && r.Indirect == indirect && semver.Compare(was, r.Mod.Version) < 0 {
 				all = append(all, Lift{r.Mod.Path, was, r.Mod.Version, indirect})
 			}
 		}

@@ -97,11 +97,11 @@ func TestVersionsRise(t *testing.T) {
 		for _, l := range said {
 			named[l.What]++
 		}
-		if compareGo(goVersion(after), "1.26.0") < 0 || (named["go"] == 1) != (goVersion(after) != goVersion(before)) || (named["toolchain"] == 1) != (before.Toolchain != nil && after.Toolchain == nil) {
-			t.Fatalf("seed %d: go %s, before %s, %v", seed, goVersion(after), goVersion(before), said)
+		if scaffold.CompareGo(scaffold.GoVersion(after), "1.26.0") < 0 || (named["go"] == 1) != (scaffold.GoVersion(after) != scaffold.GoVersion(before)) || (named["toolchain"] == 1) != (before.Toolchain != nil && after.Toolchain == nil) {
+			t.Fatalf("seed %d: go %s, before %s, %v", seed, scaffold.GoVersion(after), scaffold.GoVersion(before), said)
 		}
 		for _, old := range before.Require {
-			path, was, is := old.Mod.Path, old.Mod.Version, version(after, old.Mod.Path)
+			path, was, is := old.Mod.Path, old.Mod.Version, scaffold.Required(after, old.Mod.Path)
 			if semver.Compare(was, is) > 0 || (named[path] == 1) != (was != is) {
 				t.Fatalf("seed %d: %s %s, before %s, %v", seed, path, is, was, said)
 			}
@@ -138,7 +138,7 @@ func TestModUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		mod := parsed(t, string(after))
-		if version(mod, adapterPath) == "" || version(mod, corePath) == "" || !strings.Contains(string(after), adapterPath+" => /flyball/adapter") {
+		if scaffold.Required(mod, adapterPath) == "" || scaffold.Required(mod, corePath) == "" || !strings.Contains(string(after), adapterPath+" => /flyball/adapter") {
 			t.Errorf("it lacks the module:\n%s", after)
 		}
 		back, err := dropAdapter(after, false)
@@ -152,7 +152,7 @@ func TestModUndone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mod := parsed(t, string(kept)); version(mod, adapterPath) != "" || version(mod, corePath) == "" {
+		if mod := parsed(t, string(kept)); scaffold.Required(mod, adapterPath) != "" || scaffold.Required(mod, corePath) == "" {
 			t.Errorf("the core should stay, and the adapter go:\n%s", kept)
 		}
 	}
@@ -198,7 +198,7 @@ func TestLifts(t *testing.T) {
 				toolchain = mod.Toolchain.Name
 			}
 			notes, err := lifts(parsed(t, test.mod), after)
-			if err != nil || goVersion(mod) != test.goes || toolchain != test.toolchain || shown(notes) != test.notes {
+			if err != nil || scaffold.GoVersion(mod) != test.goes || toolchain != test.toolchain || shown(notes) != test.notes {
 				t.Errorf("%q, %v\n%s", notes, err, after)
 			}
 		})

@@ -182,7 +182,7 @@ func (p *Project) readModule(main string) error {
 	if p.Mod.Module == nil {
 		return p.half("go.mod names no module")
 	}
-	if version(p.Mod, ctrlPath) == "" {
+	if scaffold.Required(p.Mod, ctrlPath) == "" {
 		return p.half("go.mod does not require " + ctrlPath)
 	}
 	p.Main, err = p.findMain(main)
@@ -221,16 +221,6 @@ func (p *Project) read() error {
 // isGo reports whether a plugin makes Go programs.
 func isGo(layout string) bool {
 	return strings.HasPrefix(layout, "go.") || strings.HasPrefix(layout, "base.go.")
-}
-
-// version returns what a go.mod requires of a module, or "".
-func version(mod *modfile.File, module string) string {
-	for _, r := range mod.Require {
-		if r.Mod.Path == module {
-			return r.Mod.Version
-		}
-	}
-	return ""
 }
 
 // goFiles calls do with each Go file of the module, by its name with slashes.

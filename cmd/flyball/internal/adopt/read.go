@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 )
 
 // MakePlan reads a project and says what its parts are in Flyball's API. It writes nothing. progress receives a line for
@@ -26,7 +28,7 @@ func MakePlan(ctx context.Context, dir, main string, progress io.Writer) (*Plan,
 		return nil, err
 	}
 	r := &reader{project: p, fset: token.NewFileSet(), plan: &Plan{
-		Dir: p.Dir, Module: p.Mod.Module.Mod.Path, Layout: fmt.Sprintf("%s; %s %s", p, ctrlPath, version(p.Mod, ctrlPath)),
+		Dir: p.Dir, Module: p.Mod.Module.Mod.Path, Layout: fmt.Sprintf("%s; %s %s", p, ctrlPath, scaffold.Required(p.Mod, ctrlPath)),
 		Read: "The code was read with its types",
 	}}
 	if r.root, err = filepath.EvalSymlinks(p.Dir); err == nil {

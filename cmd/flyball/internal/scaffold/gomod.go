@@ -7,9 +7,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
 // absolute makes the paths of replaced modules in the copy's go.mod absolute: relative ones are
@@ -89,4 +91,39 @@ func formatted(mod *modfile.File, before []byte) []byte {
 		return before
 	}
 	return data
+}
+
+// GoVersion returns the Go version of a go.mod. One without it has 1.16.
+func GoVersion(mod *modfile.File) string {
+	if mod.Go == nil {
+		return "1.16"
+	}
+	return mod.Go.Version
+}
+
+// CompareGo compares Go versions, such as 1.26 and 1.26.0, which are equal here.
+func CompareGo(a, b string) int { return semver.Compare("v"+a, "v"+b) }
+
+// LiftGo raises the Go version of a go.mod. A toolchain that is too early for it goes away.
+func LiftGo(mod *modfile.File, least string) error {
+	if CompareGo(GoVersion(mod), least) >= 0 {
+		return nil
+	}
+	if err := mod.AddGoStmt(least); err != nil {
+		return err
+	}
+	if mod.Toolchain != nil && CompareGo(strings.TrimPrefix(mod.Toolchain.Name, "go"), least) <= 0 {
+		mod.DropToolchainStmt()
+	}
+	return nil
+}
+
+// Required returns the version of a module that a go.mod requires, or "".
+func Required(mod *modfile.File, module string) string {
+	for _, r := range mod.Require {
+		if r.Mod.Path == module {
+			return r.Mod.Version
+		}
+	}
+	return ""
 }

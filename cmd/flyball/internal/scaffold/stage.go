@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/mod/module"
 )
 
@@ -159,6 +160,9 @@ type Change struct {
 	// Before is the content in the project, and After that in the copy. Nil means that there is no such file.
 	Before, After []byte
 }
+
+// Diff returns the change as a unified diff.
+func (c Change) Diff() []byte { return diff.Diff("a/"+c.Name, c.Before, "b/"+c.Name, c.After) }
 
 // changes returns the files that differ, by name.
 func (s *stage) changes() (all []Change, err error) {

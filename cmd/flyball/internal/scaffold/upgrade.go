@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/semver"
 )
 
 // UpgradeOptions configures [Upgrade].
@@ -129,10 +128,8 @@ func madeBy(mod []byte, given string) (string, error) {
 			return "", fmt.Errorf("go.mod has Flyball from %s (replace), and not the version that made the project: name that, or a checkout of it, by --from", r.New.Path)
 		}
 	}
-	for _, r := range f.Require {
-		if r.Mod.Path == flyballModule {
-			return r.Mod.Version, nil
-		}
+	if v := Required(f, flyballModule); v != "" {
+		return v, nil
 	}
 	return "", fmt.Errorf("go.mod does not require %s: name the version that made the project by --from", flyballModule)
 }
@@ -229,30 +226,18 @@ func upgradeMod(mod, was, is []byte, src *Source) ([]byte, error) {
 			err = src.Require(own, "")
 		} else if sub, ok := strings.CutPrefix(r.Mod.Path, flyballModule+"/"); ok {
 			err = src.Require(own, sub)
-		} else if v := versionIn(next, r.Mod.Path); v != "" && r.Mod.Version == versionIn(base, r.Mod.Path) {
+		} else if v := Required(next, r.Mod.Path); v != "" && r.Mod.Version == Required(base, r.Mod.Path) {
 			err = own.AddRequire(r.Mod.Path, v)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if own.Go == nil || semver.Compare("v"+own.Go.Version, "v"+next.Go.Version) < 0 {
-		if err := own.AddGoStmt(next.Go.Version); err != nil {
-			return nil, err
-		}
+	if err := LiftGo(own, GoVersion(next)); err != nil {
+		return nil, err
 	}
 	own.Cleanup()
 	return own.Format()
-}
-
-// versionIn returns the version of a module that a go.mod requires, or "".
-func versionIn(f *modfile.File, path string) string {
-	for _, r := range f.Require {
-		if r.Mod.Path == path {
-			return r.Mod.Version
-		}
-	}
-	return ""
 }
 
 // Render writes the files that this version makes of a project, but those about one kind, to a folder that is made or

@@ -92,8 +92,8 @@ func onlyWebhooks(mgr *flyball.Manager) error {
 		convert.Serve(mgr, convert.Hub[webappv1.Guestbook](), convert.SpokeByMethods[webappv2.Guestbook, webappv1.Guestbook]()))
 }
 
-// awaitLeader returns the name of the replica that leads. Replicas are processes, of which operatortest.Await knows
-// nothing.
+// awaitLeader returns the name of the replica that leads. It does not use operatortest.Await, which ends a wait when the
+// manager of this process has nothing to do: the replicas are other processes.
 func awaitLeader(t *testing.T, op *operatortest.Operator, rs *replicas) (name string) {
 	t.Helper()
 	eventually(t, settle, func(ctx context.Context) error {
