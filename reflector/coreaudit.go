@@ -20,11 +20,10 @@ func (c *core) planAudit(at stepTime) {
 	}
 }
 
-// audits reports whether the watch is audited. One that is in doubt is not.
-func (c *core) audits() bool { return !c.auditAt.IsZero() && c.suspect == 0 && !c.loss.proven }
-
-// auditDue reports whether an audit is due.
-func (c *core) auditDue(at stepTime) bool { return c.audits() && !at.now.Before(c.auditAt) }
+// auditDue reports whether an audit is due. A watch that is in doubt is not audited.
+func (c *core) auditDue(at stepTime) bool {
+	return !c.auditAt.IsZero() && !at.now.Before(c.auditAt) && c.suspect == 0 && !c.loss.proven
+}
 
 // audit lists the state of the server at exactly the version of the watch. Whatever differs was lost by the watch. If
 // the server does not list that version, the newest one follows. It repairs what was lost, and changes that came later

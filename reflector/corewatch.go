@@ -34,7 +34,7 @@ func (c *core) silentAt(at stepTime) time.Time {
 		return proof
 	}
 	end := c.opened.Add(c.timeout + answer)
-	if late := c.auditAt.Add(minLastWatch); c.audits() && late.Before(end) {
+	if late := c.auditAt.Add(minLastWatch); !c.auditAt.IsZero() && c.suspect == 0 && !c.loss.proven && late.Before(end) {
 		end = late // the watch began as a streaming list, or the server ends no watch
 	}
 	if c.style == long && c.cfg.Silence > 0 {
