@@ -31,7 +31,7 @@ rules: ## build the rules of the API server in memory
 	$(GO) run ./cmd/flyball apiserver --build-only
 
 # The packages whose tests take longest, most of it by waiting. They begin first, so that none of them is left at the end.
-LONG := ./test/apiserver ./leader ./reflector ./cmd/flyball
+LONG := ./apiserver ./ops/leader ./reflector ./cmd/flyball
 
 # The packages that start no goroutine. Most of their tests' time is that of type checkers, which takes three times as long
 # with the race detector.
@@ -51,7 +51,7 @@ test-memory: rules ## every test that needs no real control plane
 # begins at another sequence.
 random: export CALLS := $(or $(CALLS),100000)
 random: controlplane rules ## random calls to the API server in memory and to the real one; CALLS, FIRST
-	$(GO) test $(TESTFLAGS) -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./test/apiserver
+	$(GO) test $(TESTFLAGS) -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./apiserver
 
 # The tests that run on the API server in memory by default, on the real control plane.
 REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
@@ -62,8 +62,8 @@ test-real: controlplane ## those that run in memory by default, on the real cont
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code
 # on the API server in memory, and on the control plane beside it: MEMORY="-suites cache,fake" shortens that.
 peers: controlplane rules ## the suites of controller-runtime and client-go over the adapters; PEERS, MEMORY
-	$(GO) run ./adapter/peers $(PEERS)
-	$(GO) run ./adapter/memory $(MEMORY)
+	$(GO) run ./lab/peers $(PEERS)
+	$(GO) run ./lab/memory $(MEMORY)
 
 # The storage tests of k8s.io/apiserver over the core of the API server in memory.
 storagekit: ## the storage tests of k8s.io/apiserver
@@ -72,12 +72,12 @@ storagekit: ## the storage tests of k8s.io/apiserver
 # The own tests of two published operators over adapter/ctrlcache, and over the default cache beside it: a table.
 # OPERATORS="-only karpenter" shortens it.
 operators: controlplane ## published operators' own tests over the packed cache; OPERATORS
-	$(GO) run ./adapter/operators $(OPERATORS)
+	$(GO) run ./lab/operators $(OPERATORS)
 
 # What flyball generates from eleven published API modules, unedited, beside controller-gen: a table. The definitions are
 # checked by the rules of the API server. PUBLISHED="-only kueue" shortens it; the first run compiles what each imports.
 published: rules ## what is generated from published API modules; PUBLISHED
-	$(GO) run ./adapter/published -rules $(PUBLISHED)
+	$(GO) run ./lab/published -rules $(PUBLISHED)
 
 # adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
 LOWEST := ./ctrlcache/... ./internal/... ./peers/... ./operators/...
@@ -88,7 +88,7 @@ lowest: controlplane ## the adapter with the lowest versions of its libraries
 # Every test that talks to a server, on other versions of Kubernetes: a table. SERVERS="1.33 1.34.4" names
 # them. Each takes 5 to 9 minutes to build once, and 4 GB of Go's build cache.
 servers: ## the tests on other versions of Kubernetes; SERVERS
-	$(GO) run ./adapter/servers $(SERVERS)
+	$(GO) run ./lab/servers $(SERVERS)
 
 # The core module on other platforms: arm64 is vetted, and the tests run on 32 bits, those on the real control plane
 # included, which amd64 can. The control plane is for this machine. What compares the API server in memory with the real

@@ -8,7 +8,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/internal/readiness"
-	"github.com/flyball-io/flyball/metrics"
+	"github.com/flyball-io/flyball/ops/metrics"
 	"github.com/flyball-io/flyball/option"
 )
 

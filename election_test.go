@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/servertest"
 )

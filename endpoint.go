@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/flyball-io/flyball/cert"
-	"github.com/flyball-io/flyball/serve"
+	"github.com/flyball-io/flyball/ops/cert"
+	"github.com/flyball-io/flyball/ops/serve"
 )
 
 // Endpoint is an HTTP server of the manager. The zero value serves nothing.

@@ -20,7 +20,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/serve"
+	"github.com/flyball-io/flyball/ops/serve"
 )
 
 // authority signs certificates of clients.

@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/ops/serve"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/serve"
 )
 
 // How does one program work on two clusters? This one copies the ConfigMaps of the east into its own cluster.

@@ -13,7 +13,7 @@ import (
 
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/leader"
 )
 
 // Bind adds flags for the options that depend on the deployment. Their defaults are the present values of

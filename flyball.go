@@ -41,8 +41,8 @@ import (
 	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/internal/readiness"
-	"github.com/flyball-io/flyball/leader"
-	"github.com/flyball-io/flyball/metrics"
+	"github.com/flyball-io/flyball/ops/leader"
+	"github.com/flyball-io/flyball/ops/metrics"
 	"github.com/flyball-io/flyball/webhook"
 	"github.com/flyball-io/flyball/webhook/convert"
 )

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/run"
 )
 

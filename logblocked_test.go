@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/leader"
 )
 
 // leaseServer is an API server with a version and one Lease, which cannot be watched.

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/internal/logguard"
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/option"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 

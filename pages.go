@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/serve"
+	"github.com/flyball-io/flyball/ops/serve"
 )
 
 // pages are the debug pages of the manager, beside the profiles.

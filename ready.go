@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/readiness"
-	"github.com/flyball-io/flyball/probe"
+	"github.com/flyball-io/flyball/ops/probe"
 )
 
 // Reasons say to whom the probes show why a check fails. Everybody sees the names of the checks and which of

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/internal/life"
-	"github.com/flyball-io/flyball/serve"
+	"github.com/flyball-io/flyball/ops/cert"
+	"github.com/flyball-io/flyball/ops/serve"
 )
 
 // Webhooks configure the server of the webhooks. The zero value serves nothing. API servers call over TLS

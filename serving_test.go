@@ -26,13 +26,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/cert"
+	"github.com/flyball-io/flyball/ops/leader"
+	"github.com/flyball-io/flyball/ops/serve"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
-	"github.com/flyball-io/flyball/serve"
 )
 
 // up runs a manager and returns when all phases have started.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/flyball-io/flyball/test/apiserver"
+	"github.com/flyball-io/flyball/apiserver"
 )
 
 // The stock informers work against an API server in memory inside a bubble: they sync, get events, and outlive

@@ -13,8 +13,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
 
+	"github.com/flyball-io/flyball/adapter/bridge"
 	"github.com/flyball-io/flyball/adapter/clientgo"
-	"github.com/flyball-io/flyball/adapter/peers/bridge"
 	"github.com/flyball-io/flyball/internal/testobj"
 )
 

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/test/apiserver"
+	"github.com/flyball-io/flyball/apiserver"
 )
 
 // After each fault the stock informer has what the server has, and virtual time goes on during the fault.

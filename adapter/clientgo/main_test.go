@@ -12,10 +12,10 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-io/flyball/adapter/clientgo"
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
-	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 

@@ -18,8 +18,8 @@ import (
 	flyctrl "github.com/flyball-io/flyball/adapter/ctrl"
 	flyclient "github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/leader"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/ops/leader"
 )
 
 var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")

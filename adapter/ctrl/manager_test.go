@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-io/flyball"
 	flyctrl "github.com/flyball-io/flyball/adapter/ctrl"
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/option"
 )
 

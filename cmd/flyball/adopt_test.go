@@ -18,12 +18,12 @@ func TestAdopt(t *testing.T) {
 }
 
 // kubebuilderProject DIR MODULE writes the go.mod and go.sum of a project of controller-runtime, with the
-// newest versions that the adapter and its samples have. So nothing is fetched that they do not need.
+// newest versions that the adapter and the samples of the migration have. So nothing is fetched that they do not need.
 func kubebuilderProject(ts *testscript.TestScript, neg bool, args []string) {
 	mod := &modfile.File{}
 	ts.Check(mod.AddModuleStmt(args[1]))
 	newest := map[string]string{}
-	for _, folder := range []string{"adapter", filepath.Join("adapter", "samples")} {
+	for _, folder := range []string{"adapter", filepath.Join("examples", "migrating")} {
 		file := filepath.Join("..", "..", folder, "go.mod")
 		data, err := os.ReadFile(file)
 		ts.Check(err)

@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/all"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
-	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -57,7 +57,7 @@ The state is gone when the server stops, unless --state names a file for it. Tha
 is YAML, which can be read and edited. The server starts from the file, and saves
 it when it stops, and every 30 seconds if something has changed. One server at a
 time keeps its state in a file. --from starts from such a file, or from a recorded
-cluster (bench/record), and never writes it.
+cluster (lab/bench/record), and never writes it.
 
 When the server is ready it prints one line on standard output (https with --tls
 and --rbac):

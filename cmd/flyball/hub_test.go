@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 // A kind goes from v1 to v2, and then without v1, with an object that was stored as v1, as the guide says.

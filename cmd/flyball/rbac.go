@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/cmd/flyball/internal/adopt"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/roles"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
-	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/ops/rbac"
 )
 
 // rbacFlags are the flags of "flyball rbac".

@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/apiserver/state"
-	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 // stateFile is the name of the file in which "flyball apiserver" keeps its state; "" if it keeps none.

@@ -57,7 +57,7 @@ memory of these is measured, and scaled by bytes. Maps and indexes of a cache ar
 in it. PACKED is what the metric flyball_cache_held_bytes shows after a first list.
 
 With --program, weigh what these roles let a program both list and watch. With
---recorded, weigh a recording (go run -C bench ./record). The data of Secrets is zeros
+--recorded, weigh a recording (go run -C lab ./bench/record). The data of Secrets is zeros
 there, which pack better than data.`,
 		Example: `  flyball weigh
   flyball weigh --kinds pods,deployments.apps -o wide

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 // The watch tells what controllers of an API server in memory make of a Deployment.

@@ -8,11 +8,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
-	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 // The controller scales on an API server in memory, whose controllers make the Pods.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 // The faults that the other tests make with proxies, gateways and a control plane of their own, as values, on an

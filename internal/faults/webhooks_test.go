@@ -20,10 +20,10 @@ import (
 
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/cache"
-	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/ops/cert"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/webhook"

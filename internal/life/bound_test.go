@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/run"
 )
 

@@ -72,7 +72,7 @@ func TestMetricsInTexts(t *testing.T) {
 	known := registered(t)
 	for _, name := range documents(t) {
 		if name == "docs/migrating/metrics.md" {
-			continue // it names those of other libraries; adapter/samples/guides compares both sides
+			continue // it names those of other libraries; examples/migrating/guides compares both sides
 		}
 		for _, m := range metricName.FindAllStringSubmatch(document(t, name), -1) {
 			if _, ok := known[m[1]]; !ok {

@@ -45,7 +45,7 @@ func TestGuidesNameWhatExists(t *testing.T) {
 				known := declared[m[1]]
 				if known == nil {
 					if strings.HasPrefix(g, "docs/migrating/") {
-						continue // the other side of its tables; adapter/samples/guides looks at those
+						continue // the other side of its tables; examples/migrating/guides looks at those
 					}
 					if !slices.Contains(others, m[1]) && !strings.Contains(code[1], ": ") { // a message
 						t.Errorf("%s: `%s`: no package %s", g, code[1], m[1])

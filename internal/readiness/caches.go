@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/cache"
-	"github.com/flyball-io/flyball/probe"
+	"github.com/flyball-io/flyball/ops/probe"
 )
 
 // Watch is a watch of one of the clusters.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/controller"
-	"github.com/flyball-io/flyball/probe"
+	"github.com/flyball-io/flyball/ops/probe"
 )
 
 // ControllerChecks checks the controllers, by names of checks.

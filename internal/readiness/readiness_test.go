@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/probe"
+	"github.com/flyball-io/flyball/ops/probe"
 )
 
 func TestNamesOfWatchesAreDistinct(t *testing.T) {

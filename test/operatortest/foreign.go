@@ -20,7 +20,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/manifest"
-	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/ops/rbac"
 )
 
 // foreign prepares what Run gets.

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/ops/rbac"
 )
 
 // TestRun runs a program without a Manager: it has the permissions of its roles and no others, its

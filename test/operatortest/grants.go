@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/flyball-io/flyball/cert"
 	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/ops/cert"
 )
 
 // grants returns the roles among the objects and their bindings. The operator's service account is

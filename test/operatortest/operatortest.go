@@ -44,7 +44,7 @@ import (
 	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/ops/rbac"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/test/servertest"
 )

@@ -15,7 +15,7 @@ import (
 
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/test/servertest"
 	"github.com/flyball-io/flyball/webhook"
 )

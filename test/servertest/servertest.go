@@ -24,8 +24,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/livetest"
-	"github.com/flyball-io/flyball/test/apiserver"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )

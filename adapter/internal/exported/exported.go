@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flyball-io/flyball/metrics"
+	"github.com/flyball-io/flyball/ops/metrics"
 )
 
 // exported has the metrics of all caches of a registry.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrlrbac "sigs.k8s.io/controller-tools/pkg/rbac"
 
-	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/ops/rbac"
 	"github.com/flyball-io/flyball/scheme"
 )
 

@@ -16,10 +16,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
 	"github.com/flyball-io/flyball/internal/leaktest"
-	"github.com/flyball-io/flyball/test/apiserver"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(apiserver.Wrap(m)) }

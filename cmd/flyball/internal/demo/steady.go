@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/test/apiserver"
+	"github.com/flyball-io/flyball/apiserver"
 )
 
 // steady makes all stories on the API server in memory ask the same, request by request. So the answers can be recorded,

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/testobj"
-	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/ops/rbac"
 )
 
 func must(t testing.TB, rules ...rbacv1.PolicyRule) rbac.Rules {

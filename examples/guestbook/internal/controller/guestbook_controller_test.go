@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
 	"github.com/flyball-io/flyball/object"
-	"github.com/flyball-io/flyball/rbac"
+	"github.com/flyball-io/flyball/ops/rbac"
 	"github.com/flyball-io/flyball/test/operatortest"
 
 	webappv1 "github.com/flyball-io/flyball/examples/guestbook/api/webapp/v1"

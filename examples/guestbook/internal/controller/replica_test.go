@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball"
-	"github.com/flyball-io/flyball/leader"
+	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/test/operatortest"
 	"github.com/flyball-io/flyball/test/servertest"
 

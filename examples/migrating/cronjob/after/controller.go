@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/cache"
+	"github.com/flyball-io/flyball/child"
+	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/reconcile"
+
+	"github.com/flyball-io/flyball/examples/migrating/cronjob/api"
+	"github.com/flyball-io/flyball/examples/migrating/cronjob/plan"
+)
+
+// byOwner is the index of Jobs by the name of their CronJob.
+const byOwner = ".metadata.controller"
+
+type reconciler struct {
+	client client.Client
+}
+
+func (r *reconciler) setup(mgr *flyball.Manager) error {
+	err := cache.IndexField(mgr.Cache(), byOwner, func(j *batchv1.Job) []string {
+		owner := metav1.GetControllerOf(j)
+		if owner == nil || owner.APIVersion != api.GroupVersion.String() || owner.Kind != "CronJob" {
+			return nil
+		}
+		return []string{owner.Name}
+	})
+	if err != nil {
+		return err
+	}
+	_, err = controller.New(mgr, "cronjob", r.reconcile,
+		controller.For[api.CronJob](),
+		controller.Owns[batchv1.Job]())
+	return err
+}
+
+// reconcile does what is due for one CronJob.
+func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	c, err := client.Get[api.CronJob](ctx, r.client, req)
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	var jobs []*batchv1.Job
+	for j, err := range client.List[batchv1.Job](ctx, r.client, client.InNamespace(req.Namespace), client.MatchingFields{byOwner: req.Name}) {
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		jobs = append(jobs, j)
+	}
+	p, err := plan.Of(c, jobs, time.Now())
+	if err != nil {
+		return reconcile.Result{}, reconcile.Terminal(err) // it is tried again when somebody corrects it
+	}
+
+	background := client.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	for _, j := range p.Excess {
+		if err := client.Delete(ctx, r.client, j, background); client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if !p.Due.IsZero() {
+		if c.Spec.ConcurrencyPolicy == api.ReplaceConcurrent {
+			for _, j := range p.Active {
+				if err := client.Delete(ctx, r.client, j, background); client.IgnoreNotFound(err) != nil {
+					return reconcile.Result{}, err
+				}
+			}
+		}
+		j, did, err := child.Ensure(ctx, r.client, c, plan.Job(c, p.Due)) // once, whatever the cache shows
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("create the Job: %w", err)
+		}
+		reconcile.Logger(ctx).Info("a Job was made", "job", j.Name, "change", did)
+		p.Last = p.Due
+	}
+	before := c.DeepCopy()
+	c.Status = p.Status()
+	if _, err := client.PatchStatusIfChanged(ctx, r.client, before, c); err != nil {
+		return reconcile.Result{}, err
+	}
+	if p.Next.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: time.Until(p.Next)}, nil
+}

@@ -1,0 +1,10 @@
+// Command controller-runtime is the contender of that name. Command compare starts it and sends it
+// its job.
+package main
+
+import (
+	"github.com/flyball-io/flyball/lab/bench/contend"
+	"github.com/flyball-io/flyball/lab/bench/contender/controllerruntime"
+)
+
+func main() { contend.Main(controllerruntime.Library) }

@@ -1,0 +1,9 @@
+// Command flyball is the contender of that name. Command compare starts it and sends it its job.
+package main
+
+import (
+	"github.com/flyball-io/flyball/lab/bench/contend"
+	"github.com/flyball-io/flyball/lab/bench/contender/flyball"
+)
+
+func main() { contend.Main(flyball.Library) }
