@@ -43,7 +43,7 @@ type Upgraded struct {
 
 // Upgrade moves a project from another version of Flyball to this one. For each file that is not about one kind there
 // are three texts: what the other version made (the base), what this one makes, and that of the project. The changes
-// between the first two are merged into the third. Files that flyball maintains are written anew. In go.mod, modules of
+// between the first two are merged into the third. Imports of packages that have moved are changed everywhere. Files that flyball maintains are written anew. In go.mod, modules of
 // Flyball get this version. Kubernetes libraries that are as the other version made them get those of this one.
 func Upgrade(ctx context.Context, o UpgradeOptions) (*Upgraded, error) {
 	s, p, err := begin(o.Options)
@@ -87,6 +87,16 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (*Upgraded, error) {
 	for _, all := range []map[string][]byte{was, is} {
 		delete(all, "go.mod")
 		delete(all, ProjectFile)
+	}
+	for name, data := range was {
+		was[name] = moveImports(name, data)
+	}
+	for name, data := range s.before {
+		if out := moveImports(name, data); !bytes.Equal(out, data) {
+			if err := s.write(name, out); err != nil {
+				return nil, err
+			}
+		}
 	}
 	both := maps.Clone(was)
 	maps.Copy(both, is)
@@ -139,6 +149,7 @@ func (s *step) upgradeFile(ctx context.Context, u *Upgraded, name string, was, i
 	base, based := was[name]
 	next, wanted := is[name]
 	own, there := s.had(name)
+	own = moveImports(name, own)
 	note := func(format string) { u.Notes = append(u.Notes, name+": "+format) }
 	switch {
 	case there && wanted && ownedByFlyball(own):

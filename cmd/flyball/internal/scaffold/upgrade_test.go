@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"go/format"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -159,6 +160,38 @@ func TestUpgradeOfWholeFiles(t *testing.T) {
 	for _, name := range []string{"Dockerfile: ", "changed.txt: ", "Makefile: "} {
 		if strings.Count(notes, name) != 1 {
 			t.Errorf("notes %q, want one of %s", notes, name)
+		}
+	}
+}
+
+// Files of the user import packages of Flyball where they are now, in any form, and are otherwise the same.
+func TestUpgradeMovesImports(t *testing.T) {
+	dir := newShop(t)
+	is := newestFiles(t, dir)
+	was := maps.Clone(is)
+	const main = "cmd/main.go"
+	was[main] = bytes.ReplaceAll(was[main], []byte(flyballModule+"/ops/"), []byte(flyballModule+"/"))
+	const old = "package own\n\nimport (\n\t\"context\"\n\n\tkeys \"" + flyballModule + "/cert\"\n\t_ \"" + flyballModule + "/client\"\n\t\"" + flyballModule + "/leader\"\n\t\"example.com/cert\"\n)\n\n// \"" + flyballModule + "/cert\" is text.\n"
+	const want = "package own\n\nimport (\n\t\"context\"\n\n\t\"example.com/cert\"\n\t_ \"" + flyballModule + "/client\"\n\tkeys \"" + flyballModule + "/ops/cert\"\n\t\"" + flyballModule + "/ops/leader\"\n)\n\n// \"" + flyballModule + "/cert\" is text.\n"
+	must(t, os.MkdirAll(filepath.Join(dir, "own"), 0o777))
+	formatted, err := format.Source([]byte(old))
+	must(t, err)
+	files := map[string][]byte{"own/sorted.go": formatted, "own/one.go": []byte("package own\nimport   \"" + flyballModule + "/test/apiserver\"\n"),
+		"own/broken.go": []byte("package own\nimport \"" + flyballModule + "/serve\n"), "own/text.txt": []byte(flyballModule + "/probe\n"), main: was[main]}
+	writeAll(t, dir, files)
+	_, err = Upgrade(t.Context(), upgradeFrom(dir, was, true))
+	must(t, err)
+	files["own/sorted.go"] = []byte(want)
+	files["own/one.go"] = []byte("package own\nimport   \"" + flyballModule + "/apiserver\"\n")
+	files[main] = is[main]
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != string(want) {
+			t.Errorf("%s is\n%s\nwant\n%s%v", name, got, want, err)
+		}
+	}
+	for from, to := range moved {
+		if info, err := os.Stat(filepath.Join("..", "..", "..", "..", filepath.FromSlash(to))); err != nil || !info.IsDir() {
+			t.Errorf("%s has moved to %s, which is not there: %v", from, to, err)
 		}
 	}
 }
