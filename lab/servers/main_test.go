@@ -16,7 +16,7 @@ func TestRowSaysWhatFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.row(nil), "| 1.33.13 | no | 4 | failed: client (TestA, TestB); leader |"; got != want {
+	if got, want := s.row(nil), "| 1.33.13 | no | 4 | failed: client (TestA, TestB); ops/leader |"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	s = server{version: "1.34.4", asked: true, streaming: true, passed: 2}
@@ -31,7 +31,7 @@ func TestRowSaysWhatFailed(t *testing.T) {
 
 // The tests of a package that only reads an imported name do not count.
 func TestPackagesWithAControlPlane(t *testing.T) {
-	got, err := withControlPlane(t.Context(), []string{"../../cache", "../../store", "../ctrlcache"})
+	got, err := withControlPlane(t.Context(), []string{"../../cache", "../../store", "../../adapter/ctrlcache"})
 	if err != nil {
 		t.Fatal(err)
 	}
