@@ -37,11 +37,12 @@ func deploymentOf(name, fields string) string {
 		"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i",%s}]}}}}`, name, fields)
 }
 
-// longKeys returns the data of a ConfigMap below the limit of the kind. Its managed fields are as large again.
+// longKeys returns the data of a ConfigMap below the limit of the kind. Its managed fields are as large again, and too
+// large for etcd. The keys are few and long, since what a write takes of the rules grows with their number.
 func longKeys() string {
 	var keys []string
-	for i := range 9999 {
-		keys = append(keys, fmt.Sprintf(`"a-key-so-long-that-the-managed-fields-of-all-of-them-are-too-large-for-etcd-%d":"A"`, i))
+	for i := range 3600 {
+		keys = append(keys, fmt.Sprintf(`"%s-%d":"A"`, strings.Repeat("k", 240), i))
 	}
 	return `"data":{` + strings.Join(keys, ",") + `}`
 }
