@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-io/flyball/internal/wire"
 )
 
-// maxStatus is the maximum number of bytes that are read of the body of an error.
+// maxStatus is the maximum number of bytes that are read of the body of an error, and of a small document.
 const maxStatus = 1 << 20
 
 // answerError makes the error for an answer that is not 2xx. ADR 36 has the table. Only a Status says what
@@ -40,7 +40,7 @@ func fits(s metav1.Status, code int) bool {
 
 // pageError is the error for an answer without a Status.
 func pageError(call Call, base *url.URL, resp *http.Response, data []byte, after time.Duration) error {
-	text := excerpt(data)
+	text := wire.Excerpt(data)
 	if resp.StatusCode == http.StatusBadRequest && base.Scheme == "http" && strings.Contains(text, "HTTPS server") {
 		return &ConfigError{Call: call, Source: base.String(), Problem: "it speaks TLS, the configuration says http", cause: errors.New(text)}
 	}
@@ -104,28 +104,14 @@ func refuses(s metav1.Status, after time.Duration) bool {
 	return false
 }
 
-// excerpt is the start of a body as valid UTF-8, at most 256 bytes before that.
-func excerpt(data []byte) string {
-	data = bytes.TrimSpace(data)
-	if len(data) > 256 {
-		data = data[:256]
-	}
-	return strings.ToValidUTF8(string(data), "\uFFFD")
-}
-
 var protobufMagic = []byte("k8s\x00")
 
 // parseStatus decodes a metav1.Status in JSON or protobuf. ok is false for anything else.
 func parseStatus(data []byte) (s metav1.Status, ok bool) {
 	if bytes.HasPrefix(data, protobufMagic) {
 		var u runtime.Unknown
-		if u.Unmarshal(data[len(protobufMagic):]) != nil || u.Kind != "Status" || s.Unmarshal(u.Raw) != nil {
-			return metav1.Status{}, false
-		}
-		return s, true
+		return s, u.Unmarshal(data[len(protobufMagic):]) == nil && u.Kind == "Status" && s.Unmarshal(u.Raw) == nil
 	}
-	if json.Unmarshal(data, &s) != nil || s.Kind != "Status" {
-		return metav1.Status{}, false
-	}
-	return s, true
+	err := json.Unmarshal(data, &s)
+	return s, err == nil && s.Kind == "Status"
 }

@@ -77,7 +77,7 @@ func (p *plan) wants() *wanted {
 // read reads the answer to a write. ok is false if it is a Status that reports success, which only deletes
 // and creates of subresources may have.
 func (p *plan) read(resp *http.Response) (raw wire.Raw, ok bool, err error) {
-	call, ct := p.target.call, resp.Header.Get("Content-Type")
+	call := p.target.call
 	raw, said, err := readObject(call, p.kind, resp)
 	switch {
 	case err != nil:
@@ -91,7 +91,7 @@ func (p *plan) read(resp *http.Response) (raw wire.Raw, ok bool, err error) {
 		err = errStatusOnly
 	}
 	if err != nil {
-		return wire.Raw{}, false, notBelieved(call, ct, err)
+		return wire.Raw{}, false, notBelieved(call, resp, err)
 	}
 	return raw, said == nil, nil
 }
@@ -125,7 +125,6 @@ func (p *plan) readDeleted(resp *http.Response) error {
 
 // read reads the answer to a get. The object may lack its name in a subresource of another kind.
 func (t *target) read(kind *wire.Kind, resp *http.Response) (wire.Raw, error) {
-	ct := resp.Header.Get("Content-Type")
 	raw, said, err := readObject(t.call, kind, resp)
 	if err != nil {
 		return wire.Raw{}, err
@@ -135,18 +134,18 @@ func (t *target) read(kind *wire.Kind, resp *http.Response) (wire.Raw, error) {
 		err = w.checkRaw(raw)
 	}
 	if err != nil {
-		return wire.Raw{}, notBelieved(t.call, ct, err)
+		return wire.Raw{}, notBelieved(t.call, resp, err)
 	}
 	return raw, nil
 }
 
 // notBelieved is the error for an answer that is not what was asked for. One that concerns only the decoding
 // of the object stays as it is.
-func notBelieved(call Call, contentType string, err error) error {
+func notBelieved(call Call, resp *http.Response, err error) error {
 	if wire.IsObjectError(err) {
 		return err
 	}
-	return badAnswer(call, contentType, nil, err)
+	return badAnswer(call, resp, err)
 }
 
 // inScope returns an error for an object of a list that is not in the namespace that was asked for.

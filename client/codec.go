@@ -42,7 +42,7 @@ func formOf(o object.Object) form {
 // wraps an *object.UnknownKindError.
 func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupVersionKind) (schema.GroupVersionKind, error) {
 	fail := func(err error) (schema.GroupVersionKind, error) {
-		return schema.GroupVersionKind{}, fmt.Errorf("%s: %w", verb, &object.UnknownKindError{Type: typeName(o), Err: err})
+		return schema.GroupVersionKind{}, fmt.Errorf("%s: %w", verb, &object.UnknownKindError{Type: fmt.Sprintf("%T", o), Err: err})
 	}
 	if isNil(o) {
 		return fail(errNilObject)
@@ -78,10 +78,9 @@ func kindOf(verb string, s *runtime.Scheme, o object.Object, asked schema.GroupV
 // reports success. One that reports a failure does not fit the code of the answer: no API server sent it.
 func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, said *metav1.Status, err error) {
 	defer resp.Body.Close()
-	ct := resp.Header.Get("Content-Type")
 	data, err := wire.ReadObject(resp.Body, wire.Limits{})
 	bad := func(err error) (wire.Raw, *metav1.Status, error) {
-		return wire.Raw{}, nil, badAnswer(call, ct, data, err)
+		return wire.Raw{}, nil, badAnswer(call, resp, err)
 	}
 	if large, is := errors.AsType[*wire.TooLargeError](err); is {
 		return bad(large)
@@ -89,7 +88,7 @@ func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, 
 	if err != nil {
 		return wire.Raw{}, nil, err
 	}
-	raw, err = wire.ParseObject(data, ct, kind)
+	raw, err = wire.ParseObject(data, resp.Header.Get("Content-Type"), kind)
 	if s, is := errors.AsType[*wire.StatusError](err); is {
 		if s.Status.Status == metav1.StatusSuccess {
 			return wire.Raw{}, &s.Status, nil
@@ -104,10 +103,10 @@ func readObject(call Call, kind *wire.Kind, resp *http.Response) (raw wire.Raw, 
 
 // badAnswer makes a *ResponseError. It has an excerpt only of a body that is in no API encoding: other
 // bodies may hold a secret.
-func badAnswer(call Call, contentType string, data []byte, cause error) error {
-	e := &ResponseError{RequestError: local(call, metav1.StatusReasonUnknown, http.StatusOK, cause), ContentType: contentType}
-	if _, _, err := wire.ParseContentType(contentType); err != nil {
-		e.Excerpt = excerpt(data)
+func badAnswer(call Call, resp *http.Response, cause error) error {
+	e := &ResponseError{RequestError: local(call, metav1.StatusReasonUnknown, http.StatusOK, cause), ContentType: resp.Header.Get("Content-Type")}
+	if ct, ok := errors.AsType[*wire.ContentTypeError](cause); ok {
+		e.Excerpt = ct.Excerpt
 	}
 	return e
 }
@@ -142,5 +141,3 @@ func accept(kind *wire.Kind, enc wire.Encoding, verb string, plain bool) string 
 func newLike(o object.Object) object.Object {
 	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(object.Object)
 }
-
-func typeName(o object.Object) string { return fmt.Sprintf("%T", o) }

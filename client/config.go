@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,11 +54,6 @@ func (e *ConfigError) Error() string {
 // configuration at all.
 func (e *ConfigError) Unwrap() error { return e.cause }
 
-// noConfig is the error if none of the usual places has a configuration.
-func noConfig(tried ...string) error {
-	return &ConfigError{Source: strings.Join(tried, ", "), cause: rest.ErrNotInCluster}
-}
-
 // Config reads the configuration and the credentials of a cluster. It reads files and sends nothing;
 // [Live.Check] asks the server. The error is a [ConfigError].
 //
@@ -80,11 +74,11 @@ func Config(o ConfigOptions) (*rest.Config, error) {
 		}
 	}
 	if o.Context != "" {
-		return nil, noConfig("$KUBECONFIG", home)
+		return nil, &ConfigError{Source: "$KUBECONFIG, " + home, cause: rest.ErrNotInCluster}
 	}
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, noConfig("$KUBECONFIG", home, "in-cluster")
+		return nil, &ConfigError{Source: "$KUBECONFIG, " + home + ", in-cluster", cause: err}
 	}
 	if err != nil {
 		return nil, &ConfigError{Source: "in-cluster", cause: err}

@@ -2,11 +2,7 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +37,6 @@ type definition struct {
 const (
 	minDefineGap = time.Minute // from a failed attempt to read a definition to the next; it doubles
 	maxDefineGap = time.Hour
-	maxDefined   = 1 << 20 // bytes of the metadata of a definition
 )
 
 var (
@@ -176,30 +171,22 @@ const definitionKind = "CustomResourceDefinition"
 func (c *Live) definition(ctx context.Context, name string) (types.UID, error) {
 	r := &request{
 		call:   Call{Verb: verbGet, Resource: definitionResource, Kind: definitionKind, Key: object.Key{Name: name}},
-		method: http.MethodGet, direct: true,
 		path:   []string{"apis", definitionResource.Group, definitionResource.Version, definitionResource.Resource, name},
 		accept: wire.ContentTypeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1," + wire.ContentTypeJSON,
 	}
-	resp, err := c.link.send(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
 	var found struct {
 		Metadata struct {
 			Name string
 			UID  types.UID
 		}
 	}
-	header := resp.Header.Get("Content-Type")
-	err = json.NewDecoder(io.LimitReader(resp.Body, maxDefined)).Decode(&found)
-	if err == nil && (found.Metadata.Name != name || found.Metadata.UID == "") {
-		err = errOtherName
-	}
-	if err != nil {
-		return "", badAnswer(r.call, header, nil, fmt.Errorf("definition of %s: %w", name, err))
-	}
-	return found.Metadata.UID, nil
+	err := c.link.document(ctx, r, &found, func() error {
+		if found.Metadata.Name != name || found.Metadata.UID == "" {
+			return errOtherName
+		}
+		return nil
+	})
+	return found.Metadata.UID, err
 }
 
 // noDefinition reports whether err is the answer of an API server that has no definition of the name. A 404

@@ -105,7 +105,7 @@ func read[T any](ctx context.Context, d *discoverer, call Call, accept string, p
 		header := resp.Header.Get("Content-Type")
 		whole, ok := discovery.Aggregated(header)
 		if !ok {
-			return none, badAnswer(call, header, nil, &wire.ContentTypeError{ContentType: header})
+			return none, badAnswer(call, resp, &wire.ContentTypeError{ContentType: header})
 		}
 		var found T
 		if found, err = parse(whole, body); err == nil {
@@ -114,9 +114,9 @@ func read[T any](ctx context.Context, d *discoverer, call Call, accept string, p
 		switch {
 		case isTyped(err):
 		case body.N == 0:
-			err = badAnswer(call, header, nil, errHugeDiscovery)
+			err = badAnswer(call, resp, errHugeDiscovery)
 		default:
-			err = badAnswer(call, header, nil, err)
+			err = badAnswer(call, resp, err)
 		}
 	}
 	if slow, ok := context.Cause(ctx).(*slowError); ok {

@@ -203,7 +203,7 @@ func TestErrorsNameTheirSubject(t *testing.T) {
 		`selector "a(": the cause`:                                                                    badSelector("a(", cause),
 		`patch of type application/merge-patch+json: the cause`:                                       MergePatch(failing{cause}).Err(),
 		`configuration /a/b: the cause`:                                                               &ConfigError{Source: "/a/b", cause: cause},
-		`no cluster configuration: tried a, b; name a kubeconfig file`:                                noConfig("a", "b"),
+		`no cluster configuration: tried a, b; name a kubeconfig file`:                                &ConfigError{Source: "a, b", cause: rest.ErrNotInCluster},
 		`get pods web/x: server http://s: it is not: the cause`:                                       &ConfigError{Call: call, Source: "http://s", Problem: "it is not", cause: cause},
 		`get pods web/x: the server does not serve /v1, Kind=Pod`:                                     &NotServedError{Call: call, GVK: podGVK, cause: cause},
 		`list: kind of *client.T: the cause`:                                                          fmt.Errorf("list: %w", &object.UnknownKindError{Type: "*client.T", Err: cause}),

@@ -171,7 +171,7 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 		case err == nil || wire.IsObjectError(err):
 			if err == nil {
 				if err := t.inScope(raw); err != nil {
-					return nil, badAnswer(t.call, resp.Header.Get("Content-Type"), nil, err)
+					return nil, badAnswer(t.call, resp, err)
 				}
 			}
 			p.items = append(p.items, item{raw.Clone(), err})
@@ -192,14 +192,7 @@ func streamError(call Call, resp *http.Response, err error) error {
 	if isTyped(err) {
 		return err
 	}
-	bad := &ResponseError{
-		RequestError: local(call, metav1.StatusReasonUnknown, http.StatusOK, err),
-		ContentType:  resp.Header.Get("Content-Type"),
-	}
-	if ct, ok := errors.AsType[*wire.ContentTypeError](err); ok {
-		bad.Excerpt = ct.Excerpt
-	}
-	return bad
+	return badAnswer(call, resp, err)
 }
 
 // isTyped reports whether answerBody has given the error its type, or the caller's ctx has ended.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/internal/logguard"
@@ -82,28 +83,10 @@ type Live struct {
 	fence  func(Call) error // nil: none
 	limit  *limit           // nil: none
 	held   heldFunc         // nil: none
-	plain  *plainSet
+	plain  *sync.Map        // the resources for which the server refuses protobuf
 	recent *recent
 	// defined has the definitions of kinds, for feeds.
 	defined *definitions
-}
-
-// plainSet has the resources for which the server refuses protobuf.
-type plainSet struct {
-	mu  sync.RWMutex
-	set map[schema.GroupVersionResource]bool
-}
-
-func (p *plainSet) has(r schema.GroupVersionResource) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.set[r]
-}
-
-func (p *plainSet) add(r schema.GroupVersionResource) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.set[r] = true
 }
 
 var (
@@ -136,7 +119,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	return &Live{
 		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun, limit: newLimit(o.QPS, o.Burst),
-		plain: &plainSet{set: map[schema.GroupVersionResource]bool{}}, recent: new(recent),
+		plain: new(sync.Map), recent: new(recent),
 		defined: &definitions{kinds: map[schema.GroupKind]*definition{}},
 	}, nil
 }
@@ -207,18 +190,18 @@ func (c *Live) Close() {
 //   - [UnavailableError]: no server answers.
 //   - [UnauthorizedError]: the server refuses the credentials.
 func (c *Live) Check(ctx context.Context) error {
-	r := &request{
-		call: Call{Verb: "get", Kind: "version"}, method: http.MethodGet,
-		path: []string{"version"}, accept: wire.ContentTypeJSON, direct: true,
-	}
-	resp, err := c.link.send(ctx, r)
-	if err == nil {
-		err = checkVersion(r.call, resp)
-	}
+	var v version.Info
+	call := Call{Verb: verbGet, Kind: "version"}
+	err := c.link.document(ctx, &request{call: call, path: []string{"version"}, accept: wire.ContentTypeJSON}, &v, func() error {
+		if v.GitVersion == "" && v.Major == "" {
+			return errNoVersionInfo
+		}
+		return nil
+	})
 	_, bad := errors.AsType[*ResponseError](err)
 	_, absent := errors.AsType[*NotServedError](err)
 	if bad || absent {
-		return &ConfigError{Call: r.call, Source: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
+		return &ConfigError{Call: call, Source: c.link.base.String(), Problem: "it does not answer as a Kubernetes API server does", cause: err}
 	}
 	return err
 }
@@ -315,7 +298,7 @@ func (t *target) path() []string {
 // refuses JSON, too. A write that something else than the API server refuses is not repeated; the next one
 // is sent in JSON. A 404 for the resource itself makes the mapper ask the server next time.
 func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*request, error)) (*http.Response, error) {
-	was := c.plain.has(t.mapping.Resource)
+	_, was := c.plain.Load(t.mapping.Resource)
 	for plain := was; ; plain = true {
 		r, err := build(plain)
 		if err != nil {
@@ -333,12 +316,12 @@ func (c *Live) send(ctx context.Context, t *target, build func(plain bool) (*req
 				continue
 			}
 			if !t.unusual {
-				c.plain.add(t.mapping.Resource)
+				c.plain.Store(t.mapping.Resource, true)
 			}
 			return nil, err
 		}
 		if plain && !was && !refused && !t.unusual {
-			c.plain.add(t.mapping.Resource)
+			c.plain.Store(t.mapping.Resource, true)
 		}
 		if err == nil {
 			return resp, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -76,19 +76,22 @@ func (c *Live) wireKind(gvk schema.GroupVersionKind, o object.Object) *wire.Kind
 	return &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: formOf(o) == metadataForm}
 }
 
-// checkVersion returns an error unless the answer to /version is one of an API server.
-func checkVersion(call Call, resp *http.Response) error {
+// document sends a request for a small JSON document once, and reads the answer into a value.
+func (l *link) document(ctx context.Context, r *request, into any, check func() error) error {
+	r.method, r.direct = http.MethodGet, true
+	resp, err := l.send(ctx, r)
+	if err != nil {
+		return err
+	}
 	defer resp.Body.Close()
-	var v version.Info
-	ct := resp.Header.Get("Content-Type")
-	if _, _, err := wire.ParseContentType(ct); err != nil {
-		return badAnswer(call, ct, nil, err)
+	if _, _, err = wire.ParseContentType(resp.Header.Get("Content-Type")); err == nil {
+		err = json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(into)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
-		return badAnswer(call, ct, nil, err)
+	if err == nil {
+		err = check()
 	}
-	if v.GitVersion == "" && v.Major == "" {
-		return badAnswer(call, ct, nil, errNoVersionInfo)
+	if err != nil {
+		return badAnswer(r.call, resp, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,19 +44,11 @@ func PatchStatusIfChanged[O object.Object](ctx context.Context, w Writer, before
 // GetSub[autoscalingv1.Scale](ctx, c, deployment, "scale"). It reads only the kind, the namespace and
 // the name of obj. For a subresource of obj's kind call [Get] with [Sub].
 func GetSub[T any, P object.Ptr[T]](ctx context.Context, c Client, obj object.Object, sub string, opts ...GetOption) (P, error) {
-	var o GetOptions
-	o.Apply(opts...)
-	var err error
-	if o.Parent, err = kindOf(verbGet, c.Scheme(), obj, schema.GroupVersionKind{}); err != nil {
+	parent, err := kindOf(verbGet, c.Scheme(), obj, schema.GroupVersionKind{})
+	if err != nil {
 		return nil, err
 	}
-	o.Subresource = sub
-	p := P(new(T))
-	setKind(p, o.Kind)
-	if err := c.Get(ctx, object.KeyOf(obj), p, o); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return Get[T, P](ctx, c, object.KeyOf(obj), append(slices.Clip(opts), GetOption(GetOptions{Parent: parent}), Sub(sub))...)
 }
 
 // CreateSub sends body to a subresource of another kind than obj, such as a TokenRequest or a Binding,
@@ -80,13 +73,7 @@ func UpdateSub[B object.Object](ctx context.Context, w Writer, obj object.Object
 // SetScale sets the desired number of replicas by the scale subresource, whatever the number was. It
 // reads only the kind, the namespace and the name of obj, and does not change obj.
 func SetScale(ctx context.Context, w Writer, obj object.Object, replicas int32, opts ...WriteOption) error {
-	op := Op{
-		Verb: verbPatch, Object: obj, Subresource: "scale", Body: new(autoscalingv1.Scale),
-		Patch: MergePatch(map[string]any{"spec": map[string]any{"replicas": replicas}}),
-	}
-	if err := op.apply(opts); err != nil {
-		return err
-	}
-	_, err := w.Write(ctx, op)
+	scale, patch := new(autoscalingv1.Scale), MergePatch(map[string]any{"spec": map[string]any{"replicas": replicas}})
+	_, err := write(ctx, w, scale, Op{Verb: verbPatch, Object: obj, Subresource: "scale", Body: scale, Patch: patch}, opts)
 	return err
 }

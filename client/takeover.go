@@ -31,12 +31,7 @@ const maxTakeOvers = 5
 // Fields of subresources keep their owners. So do fields that were written in another API version than
 // those of owner.
 func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, managers ...string) (changed bool, err error) {
-	switch {
-	case isNil(obj):
-		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Object", Problem: "is nil"}
-	case owner == "":
-		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Owner", Problem: "is empty"}
-	case len(managers) == 0 || slices.Contains(managers, ""):
+	if len(managers) == 0 || slices.Contains(managers, "") {
 		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "managers", Problem: "none, or one without a name: say from whom"}
 	}
 	return changeManagers(ctx, c, obj, owner, func(entries []metav1.ManagedFieldsEntry, version string) ([]metav1.ManagedFieldsEntry, bool, error) {
@@ -55,17 +50,17 @@ func TakeOver(ctx context.Context, c Client, obj object.Object, owner string, ma
 // MoveFields sends one patch for the version that it read, by owner, and acts on conflicts and on uids as [TakeOver]
 // does.
 func MoveFields(ctx context.Context, c Client, obj object.Object, owner string) (changed bool, err error) {
+	return changeManagers(ctx, c, obj, owner, moveManagers)
+}
+
+// changeManagers changes the managed fields of an object by a function of its entries and of the API version of obj.
+func changeManagers(ctx context.Context, c Client, obj object.Object, owner string, change managersChange) (changed bool, err error) {
 	switch {
 	case isNil(obj):
 		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Object", Problem: "is nil"}
 	case owner == "":
 		return false, &ArgumentError{Call: Call{Verb: verbPatch}, Argument: "Owner", Problem: "is empty"}
 	}
-	return changeManagers(ctx, c, obj, owner, moveManagers)
-}
-
-// changeManagers changes the managed fields of an object by a function of its entries and of the API version of obj.
-func changeManagers(ctx context.Context, c Client, obj object.Object, owner string, change managersChange) (changed bool, err error) {
 	gvk, err := kindOf(verbPatch, c.Scheme(), obj, schema.GroupVersionKind{})
 	if err != nil {
 		return false, err

@@ -155,11 +155,7 @@ func Apply[O object.Object](ctx context.Context, w Writer, obj O, owner string, 
 // Delete deletes the object. It reads the kind, the namespace and the name of obj and nothing else;
 // [IfUID] and [IfVersion] are preconditions. If there is no such object, the error is a [NotFoundError].
 func Delete(ctx context.Context, w Writer, obj object.Object, opts ...WriteOption) error {
-	op := Op{Verb: verbDelete, Object: obj}
-	if err := op.apply(opts); err != nil {
-		return err
-	}
-	_, err := w.Write(ctx, op)
+	_, err := write(ctx, w, obj, Op{Verb: verbDelete, Object: obj}, opts)
 	return err
 }
 
@@ -187,7 +183,7 @@ func (op *Op) apply(opts []WriteOption) error {
 }
 
 // write sends the op and returns the answer in the type of obj. The answer is nil if a subresource of
-// another kind answers with a Status.
+// another kind answers with a Status, and after a delete that removed the object at once.
 func write[O object.Object](ctx context.Context, w Writer, obj O, op Op, opts []WriteOption) (O, error) {
 	var none O
 	if err := op.apply(opts); err != nil {
@@ -197,7 +193,7 @@ func write[O object.Object](ctx context.Context, w Writer, obj O, op Op, opts []
 	if err != nil {
 		return none, err
 	}
-	if got == nil && op.Body != nil {
+	if got == nil && (op.Body != nil || op.Verb == verbDelete) {
 		return none, nil
 	}
 	out, ok := got.(O)

@@ -183,7 +183,7 @@ func (w *Watcher[P]) next() (Event[P], error) {
 		return ev, err
 	}
 	if asked := w.call.Key.Namespace; asked != "" && obj.GetNamespace() != asked {
-		return ev, badAnswer(w.call, w.resp.Header.Get("Content-Type"), nil, fmt.Errorf("an event of %q, which is in another namespace than asked for", object.KeyOf(obj)))
+		return ev, badAnswer(w.call, w.resp, fmt.Errorf("an event of %q, which is in another namespace than asked for", object.KeyOf(obj)))
 	}
 	ev.Object, ev.ResourceVersion = obj, obj.GetResourceVersion()
 	w.version = ev.ResourceVersion

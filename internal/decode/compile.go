@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,10 +32,13 @@ var (
 )
 
 // special are types with methods that the package replaces by its own code.
-var special = map[reflect.Type]planKind{
-	reflect.TypeFor[metav1.Time]():        asTime,
-	reflect.TypeFor[intstr.IntOrString](): asIntOrString,
-	quantityType:                          asQuantity,
+var special = map[reflect.Type]struct {
+	read readFunc
+	null bool
+}{
+	reflect.TypeFor[metav1.Time]():        {read: (*reader).time},
+	reflect.TypeFor[intstr.IntOrString](): {read: (*reader).intOrString, null: true},
+	quantityType:                          {read: (*reader).quantity},
 }
 
 func (c *compiler) plan(t reflect.Type) *plan {
@@ -43,11 +47,11 @@ func (c *compiler) plan(t reflect.Type) *plan {
 	}
 	p := &plan{t: t}
 	if k, ok := special[t]; ok {
-		p.kind = k
+		p.read, p.null = k.read, k.null
 		return p
 	}
 	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler) {
-		p.kind = asCustom
+		p.read, p.null = (*reader).custom, true
 		return p
 	}
 	if t.Kind() != reflect.Pointer && (t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) || t == reflect.TypeFor[gojson.Number]() {
@@ -56,32 +60,35 @@ func (c *compiler) plan(t reflect.Type) *plan {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		p.kind, p.elem, p.block = asPointer, c.plan(t.Elem()), c.blocks.block(t.Elem())
+		p.read, p.elem, p.block = (*reader).pointer, c.plan(t.Elem()), c.blocks.block(t.Elem())
 	case reflect.String:
-		p.kind = asString
+		p.read = (*reader).string
 	case reflect.Bool:
-		p.kind = asBool
+		p.read = (*reader).bool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		p.kind, p.bits = asInt, t.Bits()
+		p.read, p.bits = (*reader).int, t.Bits()
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		p.kind, p.bits = asUint, t.Bits()
+		p.read, p.bits = (*reader).uint, t.Bits()
 	case reflect.Float32, reflect.Float64:
-		p.kind, p.bits = asFloat, t.Bits()
+		p.read, p.bits = (*reader).float, t.Bits()
 	case reflect.Slice:
 		switch {
 		case t == bytesType:
-			p.kind = asBytes
+			p.read = (*reader).bytes
 		case t.Elem().Kind() == reflect.Uint8:
 			c.failed = true
 		default:
-			p.kind, p.elem, p.block = asList, c.plan(t.Elem()), c.blocks.block(t.Elem())
+			p.read, p.elem, p.block = (*reader).list, c.plan(t.Elem()), c.blocks.block(t.Elem())
 		}
 	case reflect.Map:
 		c.mapPlan(p)
 	case reflect.Struct:
 		c.structPlan(p)
 	default:
-		p.kind = asAny
+		p.read = func(r *reader, _ *plan, i int, into unsafe.Pointer) (next int) {
+			*(*any)(into), next = r.any(i)
+			return next
+		}
 		c.failed = c.failed || t != anyType
 	}
 	return p
@@ -95,16 +102,19 @@ func (c *compiler) mapPlan(p *plan) {
 	}
 	switch p.t.Elem() {
 	case stringType:
-		p.kind = asStringMap
+		p.read = (*reader).stringMap
 	case anyType:
-		p.kind = asAnyMap
+		p.read = func(r *reader, _ *plan, i int, into unsafe.Pointer) (next int) {
+			*(*map[string]any)(into), next = r.anyMap(i)
+			return next
+		}
 	default:
-		p.kind, p.elem = asMap, c.plan(p.t.Elem())
+		p.read, p.elem = (*reader).typedMap, c.plan(p.t.Elem())
 	}
 }
 
 func (c *compiler) structPlan(p *plan) {
-	p.kind = asStruct
+	p.read = (*reader).object
 	c.open[p.t] = p
 	members := gofield.Of(p.t)
 	p.names = make(map[string]int, len(members))

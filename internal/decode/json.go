@@ -42,7 +42,7 @@ type jsonTable struct {
 	root    *plan
 	blocks  blocks
 	readers sync.Pool // of *reader
-	partial partial
+	partial *partial
 }
 
 // decode reads a document. It returns false if the fast path cannot handle it; into is then
@@ -68,7 +68,7 @@ var jsonTables = tables[jsonTable]{make: func(t reflect.Type) *jsonTable {
 	c := compiler{open: map[reflect.Type]*plan{}, blocks: blocks{}}
 	c.blocks.block(stringType)
 	c.blocks.block(wordType)
-	table := &jsonTable{root: c.plan(t), blocks: c.blocks}
+	table := &jsonTable{root: c.plan(t), blocks: c.blocks, partial: partialOf(t)}
 	if c.failed {
 		return nil
 	}

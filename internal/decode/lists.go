@@ -43,7 +43,7 @@ func (r *reader) list(p *plan, i int, into unsafe.Pointer) int {
 var emptyList struct{}
 
 // stringMap reads a map of strings of any named type.
-func (r *reader) stringMap(i int, into unsafe.Pointer) int {
+func (r *reader) stringMap(_ *plan, i int, into unsafe.Pointer) int {
 	first := len(r.pairs)
 	i, more := r.begin(i, '{')
 	for more {
@@ -103,7 +103,7 @@ func (r *reader) typedMap(p *plan, i int, into unsafe.Pointer) int {
 			if null {
 				i = jsonscan.Word(r.src, i, "null")
 			} else {
-				i = r.quantity(i, unsafe.Pointer(&q))
+				i = r.quantity(p.elem, i, unsafe.Pointer(&q))
 			}
 			(*(*map[string]resource.Quantity)(into))[k] = q
 		case bytesType:
@@ -111,7 +111,7 @@ func (r *reader) typedMap(p *plan, i int, into unsafe.Pointer) int {
 			if null {
 				i = jsonscan.Word(r.src, i, "null")
 			} else {
-				i = r.bytes(i, unsafe.Pointer(&b))
+				i = r.bytes(p.elem, i, unsafe.Pointer(&b))
 			}
 			(*(*map[string][]byte)(into))[k] = b
 		default:

@@ -77,8 +77,7 @@ func (d *proto) message(m *message, at, end int, into unsafe.Pointer) bool {
 			return false
 		}
 		if n >= len(m.index) || m.index[n] == 0 {
-			d.unknown = true
-			if at = d.skip(kind, at, end); at < 0 {
+			if at = d.skip(start, end); at < 0 {
 				return false
 			}
 			continue
@@ -168,25 +167,20 @@ func (d *proto) scalar(f *protoField, at, end int, p unsafe.Pointer) int {
 		return -1
 	}
 	switch f.op {
-	case opBool:
-		*(*bool)(p) = n != 0
-	case opInt32:
-		*(*int32)(p) = int32(n)
-	case opInt64:
-		*(*int64)(p) = int64(n)
-	case opBools, opInt32s, opInt64s:
-		add(f.op, n, p)
-	default:
+	case opBoolPointer, opInt32Pointer, opInt64Pointer:
 		w := d.take(f.block, 1)
 		*(*unsafe.Pointer)(p) = w
-		switch f.op {
-		case opBoolPointer:
-			*(*bool)(w) = n != 0
-		case opInt32Pointer:
-			*(*int32)(w) = int32(n)
-		case opInt64Pointer:
-			*(*int64)(w) = int64(n)
-		}
+		p = w
+	}
+	switch f.op {
+	case opBool, opBoolPointer:
+		*(*bool)(p) = n != 0
+	case opInt32, opInt32Pointer:
+		*(*int32)(p) = int32(n)
+	case opInt64, opInt64Pointer:
+		*(*int64)(p) = int64(n)
+	default:
+		add(f.op, n, p)
 	}
 	return at
 }

@@ -37,17 +37,6 @@ const (
 	partMap
 )
 
-// outlines holds the outlines of types in one encoding. A type may contain itself.
-type outlines struct {
-	tables[outline]
-}
-
-func newOutlines(compile func(map[reflect.Type]*outline, reflect.Type) *outline) *outlines {
-	return &outlines{tables[outline]{make: func(t reflect.Type) *outline {
-		return compile(map[reflect.Type]*outline{}, t)
-	}}}
-}
-
 // opaque are types that are taken as a whole: scalars of the API, and metadata that only the server
 // maintains.
 var opaque = map[reflect.Type]bool{
@@ -57,7 +46,7 @@ var opaque = map[reflect.Type]bool{
 	reflect.TypeFor[metav1.ManagedFieldsEntry](): true,
 }
 
-// outlineJSON makes the outline of a type as encoding/json sees it.
+// outlineJSON makes the outline of a type as encoding/json sees it. A type may contain itself.
 func outlineJSON(open map[reflect.Type]*outline, t reflect.Type) *outline {
 	if t.Kind() == reflect.Pointer {
 		return outlineJSON(open, t.Elem())

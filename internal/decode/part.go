@@ -3,6 +3,7 @@ package decode
 import (
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // document has the parts of one document that may have unknown fields.
@@ -50,17 +51,35 @@ type item struct {
 
 // form is one of the two encodings.
 type form struct {
-	outlines *outlines
-	// parse finds the parts of a document; o may be nil.
-	parse func(src []byte, o *outline) (*document, error)
+	outlines *tables[outline]
+	// read finds the parts of a document below its root.
+	read func(src []byte, root *part) error
 	// write returns the document with the added fields.
 	write func(*document) []byte
 }
 
 var (
-	jsonForm  = form{newOutlines(outlineJSON), parseJSON, writeJSON}
-	protoForm = form{newOutlines(outlineProto), parseProto, writeProto}
+	jsonForm = form{&tables[outline]{make: func(t reflect.Type) *outline {
+		return outlineJSON(map[reflect.Type]*outline{}, t)
+	}}, readJSON, writeJSON}
+	protoForm = form{&tables[outline]{make: func(t reflect.Type) *outline {
+		return outlineProto(map[reflect.Type]*outline{}, t)
+	}}, readProto, writeProto}
 )
+
+// parse finds the parts of a document; o may be nil.
+func (f *form) parse(src []byte, o *outline) (*document, error) {
+	d := &document{src: src}
+	if o == nil {
+		return d, nil
+	}
+	d.root = &part{at: o}
+	if err := f.read(src, d.root); err != nil {
+		return nil, err
+	}
+	d.hasUnknown = d.root.hasUnknown
+	return d, nil
+}
 
 var errTooDeep = errors.New("nested too deeply")
 

@@ -15,24 +15,19 @@ func (p *partial) record() {
 	}
 }
 
-// partials holds the types that the stock decoders read.
+// partials has the types that were decoded.
 var partials sync.Map // reflect.Type → *partial
+
+func partialOf(t reflect.Type) *partial {
+	p, _ := partials.LoadOrStore(t, new(partial))
+	return p.(*partial)
+}
 
 // Partial reports whether any document decoded into values of the type had fields that the type
 // does not have, at any depth. Such fields come from a newer server, or from a custom resource with
 // a partial Go type. Values of any type, and types with a decoding method of their own, have no
 // unknown fields.
 func Partial(t reflect.Type) bool {
-	if table, ok := jsonTables.all.Load(t); ok {
-		if table := table.(*jsonTable); table != nil && table.partial.seen.Load() {
-			return true
-		}
-	}
-	if table, ok := protoTables.all.Load(t); ok {
-		if table := table.(*protoTable); table != nil && table.partial.seen.Load() {
-			return true
-		}
-	}
 	p, ok := partials.Load(t)
 	return ok && p.(*partial).seen.Load()
 }
@@ -48,7 +43,6 @@ func recordSlow(b []byte, into any, f form) {
 		return
 	}
 	if doc, err := f.parse(b, f.outlines.of(t)); err != nil || doc.hasUnknown {
-		p, _ := partials.LoadOrStore(t, new(partial))
-		p.(*partial).record()
+		partialOf(t).record()
 	}
 }

@@ -15,22 +15,13 @@ type jsonParts struct {
 	depth int
 }
 
-func parseJSON(src []byte, o *outline) (*document, error) {
-	d := &document{src: src}
-	if o == nil {
-		return d, nil
-	}
+func readJSON(src []byte, root *part) error {
 	if _, _, err := jsonscan.Check(src); err != nil {
-		return nil, errJSON
+		return errJSON
 	}
 	r := jsonParts{Reader: jsonscan.Reader{B: src}}
 	r.Space()
-	d.root = &part{at: o}
-	if err := r.value(d.root); err != nil {
-		return nil, err
-	}
-	d.hasUnknown = d.root.hasUnknown
-	return d, nil
+	return r.value(root)
 }
 
 // value reads the value of a part.

@@ -15,18 +15,9 @@ type protoParts struct {
 	depth int
 }
 
-func parseProto(src []byte, o *outline) (*document, error) {
-	d := &document{src: src}
-	if o == nil {
-		return d, nil
-	}
+func readProto(src []byte, root *part) error {
 	r := protoParts{src: src}
-	d.root = &part{at: o}
-	if err := r.message(d.root, 0, len(src)); err != nil {
-		return nil, err
-	}
-	d.hasUnknown = d.root.hasUnknown
-	return d, nil
+	return r.message(root, 0, len(src))
 }
 
 // message reads the content of a message.

@@ -10,8 +10,9 @@ import (
 
 // plan says how values of a type are read.
 type plan struct {
-	kind   planKind
 	t      reflect.Type
+	read   readFunc
+	null   bool           // read takes a null, too
 	bits   int            // of a number
 	elem   *plan          // of a pointer, a list, a map
 	block  *block         // of the pointed to or listed values
@@ -22,27 +23,8 @@ type plan struct {
 	names  map[string]int // the index of each field
 }
 
-type planKind uint8
-
-const (
-	asStruct planKind = iota
-	asString
-	asBool
-	asInt
-	asUint
-	asFloat
-	asBytes
-	asAny
-	asPointer
-	asList
-	asAnyMap
-	asStringMap
-	asMap
-	asTime
-	asIntOrString
-	asQuantity
-	asCustom // by its own method
-)
+// readFunc reads the value at an offset of the document, and returns the offset after it.
+type readFunc func(r *reader, p *plan, i int, into unsafe.Pointer) int
 
 // field is a member of a struct, or of an embedded struct.
 type field struct {
@@ -53,56 +35,16 @@ type field struct {
 
 // value reads any value of a plan.
 func (r *reader) value(p *plan, i int, into unsafe.Pointer) int {
-	if jsonscan.At(r.src, i) == 'n' && p.kind != asCustom && p.kind != asIntOrString {
+	if !p.null && jsonscan.At(r.src, i) == 'n' {
 		return jsonscan.Word(r.src, i, "null")
 	}
-	switch p.kind {
-	case asString:
-		s, i := r.text(i)
-		*(*string)(into) = s
-		return i
-	case asStruct:
-		return r.object(p, i, into)
-	case asBool:
-		if jsonscan.At(r.src, i) == 't' {
-			*(*bool)(into) = true
-			return jsonscan.Word(r.src, i, "true")
-		}
-		return jsonscan.Word(r.src, i, "false")
-	case asInt:
-		return r.int(p.bits, i, into)
-	case asUint:
-		return r.uint(p.bits, i, into)
-	case asFloat:
-		return r.float(p.bits, i, into)
-	case asBytes:
-		return r.bytes(i, into)
-	case asAny:
-		v, i := r.any(i)
-		*(*any)(into) = v
-		return i
-	case asPointer:
-		elem := r.take(p.block, 1)
-		*(*unsafe.Pointer)(into) = elem
-		return r.value(p.elem, i, elem)
-	case asList:
-		return r.list(p, i, into)
-	case asAnyMap:
-		m, i := r.anyMap(i)
-		*(*map[string]any)(into) = m
-		return i
-	case asStringMap:
-		return r.stringMap(i, into)
-	case asMap:
-		return r.typedMap(p, i, into)
-	case asTime:
-		return r.time(i, into)
-	case asIntOrString:
-		return r.intOrString(i, into)
-	case asQuantity:
-		return r.quantity(i, into)
-	}
-	return r.custom(p, i, into)
+	return p.read(r, p, i, into)
+}
+
+func (r *reader) pointer(p *plan, i int, into unsafe.Pointer) int {
+	elem := r.take(p.block, 1)
+	*(*unsafe.Pointer)(into) = elem
+	return r.value(p.elem, i, elem)
 }
 
 // begin enters an array or object. more says that it has an element, at the returned offset.

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"sync"
 	"unsafe"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 var (
@@ -65,7 +67,7 @@ type protoTable struct {
 	root     *message
 	blocks   int
 	decoders sync.Pool // of *proto
-	partial  partial
+	partial  *partial
 }
 
 func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
@@ -91,7 +93,7 @@ func (t *protoTable) decode(b []byte, into unsafe.Pointer, owned bool) error {
 
 var protoTables = tables[protoTable]{make: func(t reflect.Type) *protoTable {
 	c := protoCompiler{open: map[reflect.Type]*message{}, blocks: blocks{}}
-	table := &protoTable{root: c.message(t)}
+	table := &protoTable{root: c.message(t), partial: partialOf(t)}
 	if table.blocks = len(c.blocks); c.failed {
 		return nil
 	}
@@ -160,31 +162,21 @@ func (d *proto) span(at, end int) (from, to int) {
 	return at, at + int(n)
 }
 
-// skip skips the value of a field. Groups, which no server sends, are left to the stock decoder.
-func (d *proto) skip(kind, at, end int) int {
-	switch kind {
-	case kindNumber:
-		_, at = d.number(at, end)
-	case kindBytes:
-		_, at = d.span(at, end)
-	case kindFixed64:
-		at += 8
-	case kindFixed32:
-		at += 4
-	default:
+// skip skips a field that the type does not have. Groups, which no server sends, are left to the stock decoder.
+func (d *proto) skip(at, end int) int {
+	d.unknown = true
+	c := protoscan.Cursor{B: d.src[:end], I: at}
+	if !c.Next() {
 		return -1
 	}
-	if at > end {
-		return -1
-	}
-	return at
+	return c.I
 }
 
-// run counts the successive values with the same tag. The tag of the first one has already been
+// run counts the successive strings or messages with the same tag. The tag of the first one has already been
 // read.
-func (d *proto) run(tag []byte, kind, at, end int) int {
+func (d *proto) run(tag []byte, at, end int) int {
 	for n := 1; ; n++ {
-		if at = d.skip(kind, at, end); at < 0 {
+		if _, at = d.span(at, end); at < 0 {
 			return -1
 		}
 		if at+len(tag) > end || d.src[at] != tag[0] || len(tag) > 1 && string(d.src[at:at+len(tag)]) != string(tag) {
@@ -195,8 +187,6 @@ func (d *proto) run(tag []byte, kind, at, end int) int {
 }
 
 const (
-	kindNumber  = 0
-	kindFixed64 = 1
-	kindBytes   = 2
-	kindFixed32 = 5
+	kindNumber = 0
+	kindBytes  = 2
 )

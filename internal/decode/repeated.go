@@ -41,7 +41,7 @@ func add(o op, n uint64, p unsafe.Pointer) {
 // list reads successive strings or messages of a list. The tag of the first is at start, its length
 // at at.
 func (d *proto) list(f *protoField, start, at, end int, p unsafe.Pointer) int {
-	count := d.run(d.src[start:at], kindBytes, at, end)
+	count := d.run(d.src[start:at], at, end)
 	if count < 0 {
 		return -1
 	}
@@ -81,7 +81,7 @@ type sliceHeader struct {
 // entries reads successive entries of a map. An entry has a key and a value in this order, or only
 // one of them. Others are left to the stock decoder.
 func (d *proto) entries(f *protoField, start, at, end int, p unsafe.Pointer) int {
-	count := d.run(d.src[start:at], kindBytes, at, end)
+	count := d.run(d.src[start:at], at, end)
 	if count < 0 {
 		return -1
 	}

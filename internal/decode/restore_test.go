@@ -271,7 +271,7 @@ func TestRestoreProtobufFollowsMovedElements(t *testing.T) {
 	deploy.Spec.Selector = &metav1.LabelSelector{}
 	typ := reflect.TypeFor[appsv1.Deployment]()
 	doc := encoded(t, both[1].encode, deploy)
-	d, err := parseProto(doc, protoForm.outlines.of(typ))
+	d, err := protoForm.parse(doc, protoForm.outlines.of(typ))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestRestoreProtobufFollowsMovedElements(t *testing.T) {
 			if err := Protobuf(got, &decoded); err != nil || !reflect.DeepEqual(obj, decoded) {
 				t.Errorf("%v %s", err, cmp.Diff(obj, decoded))
 			}
-			back, err := parseProto(got, protoForm.outlines.of(typ))
+			back, err := protoForm.parse(got, protoForm.outlines.of(typ))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,6 +34,19 @@ func (r *reader) text(i int) (string, int) {
 	return unsafe.String(unsafe.SliceData(b), len(b)), end + 1
 }
 
+func (r *reader) string(_ *plan, i int, into unsafe.Pointer) (next int) {
+	*(*string)(into), next = r.text(i)
+	return next
+}
+
+func (r *reader) bool(_ *plan, i int, into unsafe.Pointer) int {
+	if jsonscan.At(r.src, i) == 't' {
+		*(*bool)(into) = true
+		return jsonscan.Word(r.src, i, "true")
+	}
+	return jsonscan.Word(r.src, i, "false")
+}
+
 // quoted reads a string without escapes, as a part of the document.
 func (r *reader) quoted(i int) ([]byte, int) {
 	if jsonscan.At(r.src, i) != '"' {
@@ -73,8 +86,14 @@ func (r *reader) signed(bits, i int) (int64, int) {
 	return n, end
 }
 
-func (r *reader) int(bits, i int, into unsafe.Pointer) int {
-	n, i := r.signed(bits, i)
+func (r *reader) int(p *plan, i int, into unsafe.Pointer) int {
+	n, i := r.signed(p.bits, i)
+	store(p.bits, n, into)
+	return i
+}
+
+// store stores the lower bits of a number.
+func store(bits int, n int64, into unsafe.Pointer) {
 	switch bits {
 	case 8:
 		*(*int8)(into) = int8(n)
@@ -85,41 +104,31 @@ func (r *reader) int(bits, i int, into unsafe.Pointer) int {
 	default:
 		*(*int64)(into) = n
 	}
-	return i
 }
 
-func (r *reader) uint(bits, i int, into unsafe.Pointer) int {
+func (r *reader) uint(p *plan, i int, into unsafe.Pointer) int {
 	end, whole := jsonscan.Number(r.src, i)
 	if end < 0 || !whole {
 		return -1
 	}
-	n, err := strconv.ParseUint(unsafe.String(&r.src[i], end-i), 10, bits)
+	n, err := strconv.ParseUint(unsafe.String(&r.src[i], end-i), 10, p.bits)
 	if err != nil {
 		return -1
 	}
-	switch bits {
-	case 8:
-		*(*uint8)(into) = uint8(n)
-	case 16:
-		*(*uint16)(into) = uint16(n)
-	case 32:
-		*(*uint32)(into) = uint32(n)
-	default:
-		*(*uint64)(into) = n
-	}
+	store(p.bits, int64(n), into)
 	return end
 }
 
-func (r *reader) float(bits, i int, into unsafe.Pointer) int {
+func (r *reader) float(p *plan, i int, into unsafe.Pointer) int {
 	end, _ := jsonscan.Number(r.src, i)
 	if end < 0 {
 		return -1
 	}
-	f, err := strconv.ParseFloat(unsafe.String(&r.src[i], end-i), bits)
+	f, err := strconv.ParseFloat(unsafe.String(&r.src[i], end-i), p.bits)
 	if err != nil || math.IsInf(f, 0) {
 		return -1
 	}
-	if bits == 32 {
+	if p.bits == 32 {
 		*(*float32)(into) = float32(f)
 	} else {
 		*(*float64)(into) = f
@@ -127,7 +136,7 @@ func (r *reader) float(bits, i int, into unsafe.Pointer) int {
 	return end
 }
 
-func (r *reader) bytes(i int, into unsafe.Pointer) int {
+func (r *reader) bytes(_ *plan, i int, into unsafe.Pointer) int {
 	s, i := r.quoted(i)
 	if i < 0 {
 		return -1
@@ -152,7 +161,7 @@ func (r *reader) custom(p *plan, i int, into unsafe.Pointer) int {
 }
 
 // quantity reads a resource.Quantity from its literal text.
-func (r *reader) quantity(i int, into unsafe.Pointer) int {
+func (r *reader) quantity(_ *plan, i int, into unsafe.Pointer) int {
 	s, end := r.quoted(i)
 	if end < 0 {
 		if end, _ = jsonscan.Number(r.src, i); end < 0 {
@@ -168,7 +177,7 @@ func (r *reader) quantity(i int, into unsafe.Pointer) int {
 	return end
 }
 
-func (r *reader) intOrString(i int, into unsafe.Pointer) int {
+func (r *reader) intOrString(_ *plan, i int, into unsafe.Pointer) int {
 	v := (*intstr.IntOrString)(into)
 	if jsonscan.At(r.src, i) == '"' {
 		v.Type = intstr.String
@@ -181,7 +190,7 @@ func (r *reader) intOrString(i int, into unsafe.Pointer) int {
 }
 
 // time reads a metav1.Time.
-func (r *reader) time(i int, into unsafe.Pointer) int {
+func (r *reader) time(_ *plan, i int, into unsafe.Pointer) int {
 	s, i := r.quoted(i)
 	if i < 0 {
 		return -1

@@ -31,6 +31,7 @@ var (
 //	c.Err
 //
 // After Next the cursor holds one field, which ends at I: its number, its wire type, and either Number or B[From:To].
+// If the content of a field is cut short, From is where it begins and Number is its size.
 type Cursor struct {
 	B         []byte
 	I         int
@@ -65,11 +66,11 @@ func (c *Cursor) Next() bool {
 		} else if n = c.Varint(); c.Err != nil {
 			return false
 		}
+		c.From, c.Number = c.I, n
 		if n > uint64(len(c.B)-c.I) {
 			c.Err = ErrCut
 			return false
 		}
-		c.From = c.I
 		c.I += int(n)
 		c.To = c.I
 	case Number:

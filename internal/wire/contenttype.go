@@ -53,11 +53,11 @@ func wrongContent(header string, body io.ReadCloser) *ContentTypeError {
 	defer body.Close()
 	var buf [excerptBytes]byte
 	n, _ := io.ReadAtLeast(body, buf[:], 1) // one read: further bytes may take long
-	return &ContentTypeError{ContentType: header, Excerpt: excerpt(buf[:n])}
+	return &ContentTypeError{ContentType: header, Excerpt: Excerpt(buf[:n])}
 }
 
-// excerpt returns the start of a body as part of one line.
-func excerpt(b []byte) string {
+// Excerpt returns the start of a body as part of one line.
+func Excerpt(b []byte) string {
 	b = b[:min(len(b), excerptBytes)]
 	for i := 0; i < utf8.UTFMax && len(b) > 0; i++ { // an incomplete rune
 		if r, n := utf8.DecodeLastRune(b); r != utf8.RuneError || n > 1 {

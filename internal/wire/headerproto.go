@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"time"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/decode"
@@ -163,25 +163,17 @@ func (s *metaScanner) fail(field string, err error) {
 	}
 }
 
-// time reads a Timestamp: seconds = 1. As in apimachinery, parts of a second are dropped, and an empty message is the
-// zero time.
+// time reads a Timestamp.
 func (s *metaScanner) time(c *protoscan.Cursor) {
-	msg := c.Bytes()
-	s.h.DeletionTimestamp = time.Time{}
-	if c.Err == nil && len(msg) == 0 {
-		return
+	var t metav1.Time
+	b, err := c.Bytes(), c.Err
+	if err == nil {
+		err = decode.Protobuf(b, &t)
 	}
-	sub, seconds := protoscan.Cursor{B: msg, Err: c.Err}, int64(0)
-	for sub.Next() {
-		if sub.Num == 1 {
-			seconds = int64(sub.Uint())
-		}
+	if err != nil {
+		s.fail("metadata.deletionTimestamp", err)
 	}
-	if sub.Err != nil {
-		s.fail("metadata.deletionTimestamp", sub.Err)
-		return
-	}
-	s.h.DeletionTimestamp = time.Unix(seconds, 0).UTC()
+	s.h.DeletionTimestamp = t.UTC()
 }
 
 // entry adds one map entry: key = 1, value = 2.

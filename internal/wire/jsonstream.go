@@ -11,19 +11,21 @@ import (
 // jsonStream parses JSON, and holds one value at a time. The bytes that it returns are valid until the next fill.
 // A method that returns ErrIncomplete is called once more after the fill, and resumes.
 //
-//	open('{')
-//	for next('}') {
-//		name()
+//	for member() {
 //		value()
+//		inMember = false
 //	}
 type jsonStream struct {
 	window
-	limit   int64
-	fresh   bool // the innermost object or array has had no element yet
-	depth   int  // number of open objects and arrays
-	checker jsonscan.Checker
-	inValue bool // a value has begun
-	scanned int  // how much of it the checker has seen
+	limit    int64
+	fresh    bool   // the innermost object or array has had no element yet
+	comma    bool   // the name of a member is next
+	inMember bool   // the value of a member is next
+	key      []byte // the name of that member
+	depth    int    // number of open objects and arrays
+	checker  jsonscan.Checker
+	inValue  bool // a value has begun
+	scanned  int  // how much of it the checker has seen
 }
 
 func newJSONStream(lim Limits) *jsonStream {
@@ -90,6 +92,30 @@ func (s *jsonStream) next(end byte) (bool, error) {
 		s.at = comma
 	}
 	return err == nil, err
+}
+
+// member moves to the value of the next member of the outermost object, and enters that object. There is no further
+// member if more is false. The caller clears inMember after it has read the value.
+func (s *jsonStream) member() (more bool, err error) {
+	if s.depth == 0 {
+		if err := s.open('{'); err != nil {
+			return false, err
+		}
+	}
+	if s.inMember {
+		return true, nil
+	}
+	if !s.comma {
+		if s.comma, err = s.next('}'); !s.comma {
+			return false, err
+		}
+	}
+	name, err := s.name()
+	if err != nil {
+		return false, err
+	}
+	s.key, s.comma, s.inMember = append(s.key[:0], name...), false, true
+	return true, nil
 }
 
 // name reads the name of a member, and the colon after it.

@@ -15,8 +15,8 @@ import (
 type jsonList struct {
 	s                *jsonStream
 	kind             *Kind
-	state            streamState
-	member           string // the name of the member whose value is next
+	inItems, inItem  bool
+	ended            bool
 	apiVersion, name string
 	checked          bool
 	mayBe            bool // only the items show whether it is a list of the kind
@@ -32,69 +32,54 @@ func (l *jsonList) meta() ListMeta {
 }
 
 func (l *jsonList) next() (Raw, error) {
-	for {
-		switch l.state {
-		case comesStart:
-			if err := l.start(); err != nil {
+	for !l.ended {
+		if !l.inItems {
+			if err := l.outer(); err != nil {
 				return Raw{}, err
 			}
-			l.state = comesMember
-		case comesMember:
-			more, err := l.s.next('}')
-			if err != nil {
-				return Raw{}, err
-			}
-			if l.state = comesEnd; more {
-				l.state = comesName
-			}
-		case comesName:
-			b, err := l.s.name()
-			if err != nil {
-				return Raw{}, err
-			}
-			l.member, l.state = string(b), comesValue
-		case comesValue:
-			if err := l.value(); err != nil {
-				return Raw{}, err
-			}
-		case comesElement:
+			continue
+		}
+		if !l.inItem {
 			more, err := l.s.next(']')
 			if err != nil {
 				return Raw{}, err
 			}
-			if l.state = comesMember; more {
-				l.state = comesItem
+			if l.inItems, l.inItem = more, more; !more {
+				continue
 			}
-		case comesItem:
-			raw, err := l.s.object(l.kind)
-			if err != nil {
-				return Raw{}, err
-			}
-			l.state = comesElement
-			ours, err := raw.foreign()
-			l.proven = l.proven || ours
-			return raw, err
-		case comesEnd:
-			return Raw{}, l.end()
 		}
+		raw, err := l.s.object(l.kind)
+		if err != nil {
+			return Raw{}, err
+		}
+		l.inItem = false
+		ours, err := raw.foreign()
+		l.proven = l.proven || ours
+		return raw, err
 	}
+	return Raw{}, l.end()
 }
 
-func (l *jsonList) start() error {
-	switch c, err := l.s.peek(); {
+// outer reads a member of the list.
+func (l *jsonList) outer() error {
+	more, err := l.s.member()
+	switch {
 	case err == io.EOF:
 		return &TruncatedError{}
 	case err != nil:
 		return err
-	case c != '{':
-		return l.s.syntax(errNotObject)
+	case !more:
+		l.ended = true
+		return nil
 	}
-	return l.s.open('{')
+	err = l.value(string(l.s.key))
+	l.s.inMember = err == ErrIncomplete
+	return err
 }
 
 // value reads the value of a member, or enters the items.
-func (l *jsonList) value() error {
-	if l.member == "items" {
+func (l *jsonList) value(member string) error {
+	if member == "items" {
 		c, err := l.s.peek()
 		if err != nil {
 			return err
@@ -103,13 +88,13 @@ func (l *jsonList) value() error {
 			return l.s.syntax(errTwice)
 		}
 		if c == '[' {
-			l.hasItems, l.state = true, comesElement
+			l.hasItems, l.inItems = true, true
 			return l.s.open('[')
 		}
 	}
 	var v jsontext.Value
 	var err error
-	switch l.member {
+	switch member {
 	case "apiVersion", "kind", "metadata", "items", "status", "message", "reason", "details", "code":
 		v, err = l.s.value()
 	default:
@@ -118,13 +103,12 @@ func (l *jsonList) value() error {
 	if err != nil {
 		return err
 	}
-	l.state = comesMember
-	switch l.member {
+	switch member {
 	case "apiVersion", "kind":
 		if v.Kind() != '"' {
-			return l.s.syntax(errors.New(l.member + ": want a string, got " + jsonscan.KindName(v[0])))
+			return l.s.syntax(errors.New(member + ": want a string, got " + jsonscan.KindName(v[0])))
 		}
-		if l.member == "kind" {
+		if member == "kind" {
 			l.name = string(jsonscan.Unquote(v))
 		} else {
 			l.apiVersion = string(jsonscan.Unquote(v))
@@ -145,7 +129,7 @@ func (l *jsonList) value() error {
 		if l.status == nil {
 			l.status = make(map[string]jsontext.Value)
 		}
-		l.status[l.member] = v.Clone()
+		l.status[member] = v.Clone()
 	}
 	return nil
 }
@@ -216,37 +200,41 @@ var (
 // foreign returns a *DecodeError if the first members of a JSON object name another kind, and reports whether they
 // name this one. The server writes the kind first; [Raw.Header] checks the whole object.
 func (r Raw) foreign() (ours bool, _ error) {
-	var apiVersion, kind string
-	d := jsonscan.Reader{B: r.Bytes}
+	apiVersion, kind, _ := r.leading()
+	switch {
+	case len(apiVersion) == 0 || len(kind) == 0:
+		return false, nil // Header returns other errors
+	case r.Kind.is(string(apiVersion), string(kind)):
+		return true, nil
+	}
+	return false, r.failed("", &KindError{Want: r.Kind.GVK, Got: schema.FromAPIVersionAndKind(string(apiVersion), string(kind))})
+}
+
+// leading reads apiVersion and kind, if they are the first members of a JSON object. rest is the offset of the first
+// member after them; 0: there is none, or it cannot be read.
+func (r Raw) leading() (apiVersion, kind []byte, rest int) {
+	d := r.reader()
 	more, err := d.Begin('{')
-	for range 2 {
-		if !more || err != nil {
-			break
-		}
-		var name, text []byte
+	for err == nil && more {
+		start := d.I
+		var name []byte
 		if name, err = d.Name(); err != nil {
 			break
 		}
-		var to *string
 		switch string(name) {
 		case "apiVersion":
-			to = &apiVersion
+			apiVersion, err = d.Text()
 		case "kind":
-			to = &kind
+			kind, err = d.Text()
 		default:
-			more = false
-			continue
+			return apiVersion, kind, start
 		}
-		if text, err = d.Text(); err == nil {
-			*to = string(text)
+		if err == nil {
 			more, err = d.Next('}')
 		}
 	}
-	switch {
-	case err != nil || apiVersion == "" || kind == "":
-		return false, nil // Header returns other errors
-	case r.Kind.is(apiVersion, kind):
-		return true, nil
+	if err != nil {
+		return nil, nil, 0
 	}
-	return false, r.failed("", &KindError{Want: r.Kind.GVK, Got: schema.FromAPIVersionAndKind(apiVersion, kind)})
+	return apiVersion, kind, 0
 }

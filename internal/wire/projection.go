@@ -43,8 +43,8 @@ import (
 // A Projection is read-only and may be used by many goroutines.
 type Projection struct {
 	view       reflect.Type
-	json       *jsonNode
-	proto      *protoNode // nil: the kind has no protobuf form
+	root       *viewNode
+	proto      bool // the kind has a protobuf form
 	kindFields []kindField
 }
 
@@ -155,9 +155,9 @@ func (p *Projection) fill(r Raw, d *viewReader, into unsafe.Pointer) (err error)
 	d.Reader, d.distinct, d.hasLeft = r.reader(), r.distinct(), false
 	switch {
 	case r.Encoding == JSON:
-		err = d.document(p.json, into)
-	case r.Encoding == Protobuf && p.proto != nil:
-		err = p.proto.read(d, r.Bytes, into)
+		err = d.document(p.root, into)
+	case r.Encoding == Protobuf && p.proto:
+		err = p.root.readProto(d, r.Bytes, into)
 	case r.Encoding == Protobuf:
 		err = errors.New("protobuf is read through the Go type of the kind, and there is none with a protobuf form")
 	default:

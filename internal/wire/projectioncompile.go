@@ -11,10 +11,9 @@ import (
 
 // viewCompiler compiles one view.
 type viewCompiler struct {
-	p     *Projection
-	kind  reflect.Type // nil: unknown
-	proto bool         // the kind has a protobuf form
-	open  []reflect.Type
+	p    *Projection
+	kind reflect.Type // nil: unknown
+	open []reflect.Type
 }
 
 func compileProjection(kind, view reflect.Type) (*Projection, error) {
@@ -27,27 +26,20 @@ func compileProjection(kind, view reflect.Type) (*Projection, error) {
 
 // newViewCompiler returns a compiler, and the place of the whole object.
 func newViewCompiler(kind, view reflect.Type) (*viewCompiler, place) {
-	c := &viewCompiler{p: &Projection{view: view, json: &jsonNode{level: 1}}, kind: kind, proto: HasProtobuf(kind)}
-	root := place{json: c.p.json, api: kind}
-	if c.proto {
-		c.p.proto = &protoNode{}
-		root.proto = c.p.proto
-	}
-	return c, root
+	c := &viewCompiler{p: &Projection{view: view, root: &viewNode{level: 1}, proto: HasProtobuf(kind)}, kind: kind}
+	return c, place{node: c.p.root, api: kind}
 }
 
 // place is an object on the wire whose fields are compiled.
 type place struct {
-	json  *jsonNode
-	proto *protoNode   // nil: no protobuf
-	api   reflect.Type // a struct, or a map; nil: unknown
-	path  string
+	node *viewNode
+	api  reflect.Type // a struct, or a map; nil: unknown
+	path string
 }
 
 // spot is a value on the wire.
 type spot struct {
-	json     *jsonMember
-	proto    *protoMember
+	member   *viewMember
 	api      reflect.Type
 	optional bool // it is the entry of a map, which may be missing
 	zero     bool // as such an entry, a null is a zero value
@@ -147,10 +139,7 @@ func (c *viewCompiler) target(at spot, t reflect.Type, offset uintptr, v viewVal
 	if !at.zero {
 		v.null = nil
 	}
-	at.json.targets = append(at.json.targets, jsonTarget{offset, t, v.json, v.null})
-	if at.proto != nil {
-		at.proto.targets = append(at.proto.targets, protoTarget{offset, t, v.proto, v.grow})
-	}
+	at.member.targets = append(at.member.targets, viewTarget{offset, t, v})
 }
 
 // sameType reports whether a type of a view is the type of the API.
@@ -164,10 +153,7 @@ func (c *viewCompiler) sameType(t, api reflect.Type) bool {
 
 // inside returns the place of the object at a spot.
 func (c *viewCompiler) inside(at spot, name string) (place, error) {
-	in := place{json: at.json.object(), api: at.api, path: at.path}
-	if at.proto != nil {
-		in.proto = at.proto.object()
-	}
+	in := place{node: at.member.object(), api: at.api, path: at.path}
 	if at.api == nil {
 		return in, nil
 	}
@@ -194,7 +180,7 @@ func (c *viewCompiler) member(at place, s segment, name string) (spot, error) {
 	case at.path != "":
 		to.path = at.path + "." + s.name
 	}
-	to.json = at.json.member(s.name, to.path)
+	to.member = at.node.member(s.name, to.path)
 	if at.api == nil {
 		to.optional = true
 		return to, nil
@@ -202,9 +188,7 @@ func (c *viewCompiler) member(at place, s segment, name string) (spot, error) {
 	if at.api.Kind() == reflect.Map {
 		to.api, to.optional = at.api.Elem(), true
 		to.zero = to.api.Kind() != reflect.Pointer
-		if at.proto != nil {
-			to.proto = at.proto.entry(s.name, to.path)
-		}
+		at.node.isMap = true
 		return to, nil
 	}
 	if s.access == byKey {
@@ -215,17 +199,17 @@ func (c *viewCompiler) member(at place, s segment, name string) (spot, error) {
 		return to, c.wrong(name, to.path, "%v has no field %s", c.kind, to.path)
 	}
 	to.api, to.optional = f.typ, f.pointer
-	if at.proto == nil {
+	if !c.p.proto {
 		return to, nil
 	}
 	if f.nums == nil {
 		return to, c.wrong(name, to.path, "%s is not part of the protobuf form of %v", to.path, c.kind)
 	}
-	node := at.proto
+	node := at.node
 	for _, num := range f.nums[:len(f.nums)-1] {
-		node = node.member(num, to.path).object()
+		node = node.field(num, &viewMember{path: to.path}).object()
 	}
-	to.proto = node.member(f.nums[len(f.nums)-1], to.path)
+	node.field(f.nums[len(f.nums)-1], to.member)
 	return to, nil
 }
 

@@ -9,52 +9,8 @@ import (
 	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
-// jsonNode is a JSON object with members that a view has.
-type jsonNode struct {
-	level   int // 1 is the object that is read, 2 a member of it; 0 any below
-	members []*jsonMember
-}
-
-// jsonMember is a member of an object.
-type jsonMember struct {
-	level   int // that of the object
-	name    string
-	path    string
-	node    *jsonNode // members of it are read, into the same memory
-	targets []jsonTarget
-}
-
-// jsonTarget is where a view has what a member holds.
-type jsonTarget struct {
-	offset uintptr
-	typ    reflect.Type
-	read   jsonRead
-	null   func(unsafe.Pointer) // of a value that may be missing; nil: a null is nothing
-}
-
-func (n *jsonNode) member(name, path string) *jsonMember {
-	for _, m := range n.members {
-		if m.name == name {
-			return m
-		}
-	}
-	m := &jsonMember{level: n.level, name: name, path: path}
-	n.members = append(n.members, m)
-	return m
-}
-
-func (m *jsonMember) object() *jsonNode {
-	if m.node == nil {
-		m.node = &jsonNode{}
-		if m.level == 1 {
-			m.node.level = 2
-		}
-	}
-	return m.node
-}
-
 // document reads a whole object.
-func (d *viewReader) document(n *jsonNode, p unsafe.Pointer) error {
+func (d *viewReader) document(n *viewNode, p unsafe.Pointer) error {
 	d.Space()
 	if d.Peek() != '{' {
 		return errNotObject
@@ -72,7 +28,7 @@ func (d *viewReader) document(n *jsonNode, p unsafe.Pointer) error {
 // read reads the members of an object into memory. If the names are distinct, it stops at the last member that
 // the view has. It skips a large member by reading the rest from the end of the document. Metadata does not count
 // as large.
-func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
+func (n *viewNode) read(d *viewReader, p unsafe.Pointer) error {
 	left, distinct := len(n.members), d.distinct && n.level > 0
 	more, err := d.Begin('{')
 	for seen := uint64(0); more && err == nil; more, err = d.Next('}') {
@@ -118,7 +74,7 @@ func (n *jsonNode) read(d *viewReader, p unsafe.Pointer) error {
 // readBack reads the last left members of a view, from the end of the document back to d.I, which is within a
 // value. Most objects have little after a large member, such as the status after the spec. The document is valid
 // JSON with distinct names.
-func (n *jsonNode) readBack(d *viewReader, p unsafe.Pointer, left int) error {
+func (n *viewNode) readBack(d *viewReader, p unsafe.Pointer, left int) error {
 	stop := d.I
 	d.mayLeave = true
 	for end := jsonscan.End(d.B); left > 0; {
@@ -147,16 +103,7 @@ func (n *jsonNode) readBack(d *viewReader, p unsafe.Pointer, left int) error {
 	return nil
 }
 
-func (n *jsonNode) find(name []byte) int {
-	for i, m := range n.members {
-		if len(m.name) == len(name) && m.name == string(name) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (m *jsonMember) read(d *viewReader, p unsafe.Pointer) error {
+func (m *viewMember) read(d *viewReader, p unsafe.Pointer) error {
 	start := d.I
 	if m.node != nil {
 		if err := m.node.read(d, p); err != nil {
@@ -166,7 +113,7 @@ func (m *jsonMember) read(d *viewReader, p unsafe.Pointer) error {
 	for i := range m.targets {
 		t := &m.targets[i]
 		d.I, d.hasLeft = start, false
-		if err := t.read(d, unsafe.Add(p, t.offset)); err != nil {
+		if err := t.json(d, unsafe.Add(p, t.offset)); err != nil {
 			return err
 		}
 	}
@@ -174,22 +121,10 @@ func (m *jsonMember) read(d *viewReader, p unsafe.Pointer) error {
 }
 
 // null reads a null.
-func (m *jsonMember) null(p unsafe.Pointer) {
+func (m *viewMember) null(p unsafe.Pointer) {
 	for _, t := range m.targets {
 		if t.null != nil {
 			t.null(unsafe.Add(p, t.offset))
-		}
-	}
-}
-
-// reset zeroes the values that are read from a member.
-func (m *jsonMember) reset(p unsafe.Pointer) {
-	for _, t := range m.targets {
-		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()
-	}
-	if m.node != nil {
-		for _, sub := range m.node.members {
-			sub.reset(p)
 		}
 	}
 }

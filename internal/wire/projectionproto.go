@@ -2,38 +2,10 @@ package wire
 
 import (
 	"fmt"
-	"reflect"
 	"unsafe"
 
 	"github.com/flyball-io/flyball/internal/protoscan"
 )
-
-// protoNode is a message with fields that a view has, or a map with entries that it has.
-type protoNode struct {
-	members []*protoMember // by number; nil: skipped
-	entries []protoEntry
-}
-
-// protoMember is a field of a message, or an entry of a map.
-type protoMember struct {
-	path    string
-	node    *protoNode // fields of it are read, into the same memory
-	targets []protoTarget
-}
-
-// protoEntry is the entry of a map that has this key.
-type protoEntry struct {
-	key string
-	*protoMember
-}
-
-// protoTarget is the place in a view for the value of a field.
-type protoTarget struct {
-	offset uintptr
-	typ    reflect.Type
-	read   protoRead
-	grow   growFunc
-}
 
 // protoRead reads a value into memory of its type. The memory may have an earlier value of the same field.
 type protoRead func(d *viewReader, v protoValue, p unsafe.Pointer) error
@@ -81,38 +53,10 @@ func (v protoValue) uint() (uint64, error) {
 	return v.number, nil
 }
 
-func (n *protoNode) member(num int, path string) *protoMember {
-	for len(n.members) <= num {
-		n.members = append(n.members, nil)
-	}
-	if n.members[num] == nil {
-		n.members[num] = &protoMember{path: path}
-	}
-	return n.members[num]
-}
-
-func (n *protoNode) entry(key, path string) *protoMember {
-	for _, e := range n.entries {
-		if e.key == key {
-			return e.protoMember
-		}
-	}
-	m := &protoMember{path: path}
-	n.entries = append(n.entries, protoEntry{key, m})
-	return m
-}
-
-func (m *protoMember) object() *protoNode {
-	if m.node == nil {
-		m.node = &protoNode{}
-	}
-	return m.node
-}
-
-// read reads the fields of a message into memory, which may have earlier values: a message that occurs twice is
+// readProto reads the fields of a message into memory, which may have earlier values: a message that occurs twice is
 // merged.
-func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
-	if n.entries != nil {
+func (n *viewNode) readProto(d *viewReader, msg []byte, p unsafe.Pointer) error {
+	if n.isMap {
 		return n.readEntry(d, msg, p)
 	}
 	c := protoscan.Cursor{B: msg}
@@ -121,10 +65,10 @@ func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 		if !c.Next() {
 			return c.Err
 		}
-		if c.Num >= len(n.members) || n.members[c.Num] == nil {
+		if c.Num >= len(n.fields) || n.fields[c.Num] == nil {
 			continue
 		}
-		m := n.members[c.Num]
+		m := n.fields[c.Num]
 		if m.node != nil && len(m.targets) == 0 && c.Type == protoscan.Bytes && m.node.isOther(c.B[c.From:c.To]) {
 			continue
 		}
@@ -133,7 +77,7 @@ func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 				t.grow(unsafe.Add(p, t.offset), c)
 			}
 		}
-		if err := m.read(d, valueAt(&c), p); err != nil {
+		if err := m.readProto(d, valueAt(&c), p); err != nil {
 			return err
 		}
 	}
@@ -141,13 +85,13 @@ func (n *protoNode) read(d *viewReader, msg []byte, p unsafe.Pointer) error {
 
 // pass is the fast path that skips fields without a target, from i on. It knows small numbers, and strings, bytes and
 // messages with tags and lengths of up to two bytes: most fields are of these.
-func (n *protoNode) pass(b []byte, i int) int {
+func (n *viewNode) pass(b []byte, i int) int {
 	for i+4 <= len(b) {
 		tag, at := uint(b[i]), i+1
 		if tag >= 0x80 {
 			tag, at = tag&0x7f|uint(b[i+1])<<7, i+2
 		}
-		if num := tag >> 3; num < uint(len(n.members)) && n.members[num] != nil || num == 0 || num >= 1<<11 {
+		if num := tag >> 3; num < uint(len(n.fields)) && n.fields[num] != nil || num == 0 || num >= 1<<11 {
 			return i
 		}
 		size := int(b[at])
@@ -171,36 +115,30 @@ func (n *protoNode) pass(b []byte, i int) int {
 }
 
 // readEntry reads an entry of a map, key = 1 and value = 2, if the view has its key.
-func (n *protoNode) readEntry(d *viewReader, msg []byte, p unsafe.Pointer) error {
+func (n *viewNode) readEntry(d *viewReader, msg []byte, p unsafe.Pointer) error {
 	key, value, err := mapEntry(msg)
 	if err != nil {
 		return err
 	}
-	for _, e := range n.entries {
-		if e.key == string(key) {
-			e.reset(p)
-			return e.read(d, value, p)
-		}
+	i := n.find(key)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	n.members[i].reset(p)
+	return n.members[i].readProto(d, value, p)
 }
 
 // isOther reports whether an entry has a key that the view does not have. It knows the usual entries: a key, then a
 // value, both shorter than 128 bytes.
-func (n *protoNode) isOther(msg []byte) bool {
-	if len(n.entries) == 0 || len(msg) < 4 || msg[0] != 1<<3|2 || int(msg[1]) > len(msg)-4 {
+func (n *viewNode) isOther(msg []byte) bool {
+	if !n.isMap || len(msg) < 4 || msg[0] != 1<<3|2 || int(msg[1]) > len(msg)-4 {
 		return false
 	}
 	end := 2 + int(msg[1])
 	if msg[1]|msg[end+1] >= 0x80 || msg[end] != 2<<3|2 || end+2+int(msg[end+1]) != len(msg) {
 		return false
 	}
-	for _, e := range n.entries {
-		if e.key == string(msg[2:end]) {
-			return false
-		}
-	}
-	return true
+	return n.find(msg[2:end]) < 0
 }
 
 func mapEntry(msg []byte) (key []byte, value protoValue, err error) {
@@ -216,11 +154,11 @@ func mapEntry(msg []byte) (key []byte, value protoValue, err error) {
 	return key, value, c.Err
 }
 
-func (m *protoMember) read(d *viewReader, v protoValue, p unsafe.Pointer) error {
+func (m *viewMember) readProto(d *viewReader, v protoValue, p unsafe.Pointer) error {
 	if m.node != nil {
 		b, err := v.message()
 		if err == nil {
-			err = m.node.read(d, b, p)
+			err = m.node.readProto(d, b, p)
 		}
 		if err != nil {
 			return inField(m.path, err)
@@ -228,29 +166,11 @@ func (m *protoMember) read(d *viewReader, v protoValue, p unsafe.Pointer) error 
 	}
 	for i := range m.targets {
 		t := &m.targets[i]
-		if err := t.read(d, v, unsafe.Add(p, t.offset)); err != nil {
+		if err := t.proto(d, v, unsafe.Add(p, t.offset)); err != nil {
 			return inField(m.path, err)
 		}
 	}
 	return nil
-}
-
-// reset zeroes the values that are read from a member.
-func (m *protoMember) reset(p unsafe.Pointer) {
-	for _, t := range m.targets {
-		reflect.NewAt(t.typ, unsafe.Add(p, t.offset)).Elem().SetZero()
-	}
-	if m.node == nil {
-		return
-	}
-	for _, sub := range m.node.members {
-		if sub != nil {
-			sub.reset(p)
-		}
-	}
-	for _, sub := range m.node.entries {
-		sub.reset(p)
-	}
 }
 
 // following counts the consecutive fields from the cursor on that have its number. Mostly these are all fields of

@@ -33,7 +33,7 @@ func (c *viewCompiler) value(t, api reflect.Type, optional bool, path, name stri
 			return viewValue{}, c.wrong(name, path, "it is a pointer, but %s is %v, which is always there", path, api)
 		}
 		elem, err := c.value(t.Elem(), api, optional, path, name)
-		if err == nil && c.proto && elem.grow != nil {
+		if err == nil && c.p.proto && elem.grow != nil {
 			err = c.wrong(name, path, "a pointer to %v is not supported", t.Elem())
 		}
 		if err != nil {
@@ -48,7 +48,7 @@ func (c *viewCompiler) value(t, api reflect.Type, optional bool, path, name stri
 	switch {
 	case t == api && (own || t.Kind() == reflect.Struct):
 		return viewValue{json: jsonWhole(t), proto: protoWhole(t)}, nil
-	case !c.proto && (t == rawMessage || t.Kind() == reflect.Interface && t.NumMethod() == 0):
+	case !c.p.proto && (t == rawMessage || t.Kind() == reflect.Interface && t.NumMethod() == 0):
 		return viewValue{json: jsonWhole(t)}, nil
 	case own && api != nil:
 		return viewValue{}, c.wrong(name, path, "it is %v, but %s is %v", t, path, api)
@@ -109,20 +109,18 @@ func isBytes(t reflect.Type) bool {
 
 // region returns an object with its own memory.
 func (c *viewCompiler) region(api reflect.Type, path string) (place, viewValue) {
-	at := place{json: &jsonNode{}, api: api, path: path}
-	v := viewValue{json: at.json.read}
-	if c.proto {
-		node := &protoNode{}
-		at.proto = node
+	node := &viewNode{}
+	v := viewValue{json: node.read}
+	if c.p.proto {
 		v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
 			b, err := f.message()
 			if err != nil {
 				return err
 			}
-			return node.read(d, b, p)
+			return node.readProto(d, b, p)
 		}
 	}
-	return at, v
+	return place{node: node, api: api, path: path}, v
 }
 
 func (c *viewCompiler) list(t, api reflect.Type, path, name string) (viewValue, error) {
@@ -139,7 +137,7 @@ func (c *viewCompiler) element(t, api reflect.Type, inMap bool, path, name, of s
 		api = api.Elem()
 	}
 	elem, err := c.value(t.Elem(), api, inMap, path, name)
-	if err == nil && c.proto && elem.grow != nil {
+	if err == nil && c.p.proto && elem.grow != nil {
 		err = c.wrong(name, path, "%s of lists and of maps are not supported", of)
 	}
 	return elem, err

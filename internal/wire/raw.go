@@ -100,35 +100,29 @@ func (k *Kind) isList(apiVersion, kind string) (is, mayBe bool) {
 	return false, kind != "" && kind != k.GVK.Kind && k.GoType() == nil
 }
 
-// listsByScheme reports whether the scheme has a list type of this kind that holds the Go type of k.
-func (k *Kind) listsByScheme(kind string) bool {
-	item := k.GoType()
-	if item == nil {
-		return false
+// listItems returns the field of the items of a list type of this kind, if the scheme has one.
+func (k *Kind) listItems(kind string) (items reflect.StructField, ok bool) {
+	if k.GoType() == nil {
+		return items, false
 	}
 	list := k.Scheme.AllKnownTypes()[k.GVK.GroupVersion().WithKind(kind)]
 	if list == nil || list.Kind() != reflect.Struct {
-		return false
+		return items, false
 	}
-	items, ok := list.FieldByName("Items")
-	return ok && items.Type.Kind() == reflect.Slice && items.Type.Elem() == item
+	return list.FieldByName("Items")
+}
+
+// listsByScheme reports whether the scheme has a list type of this kind that holds the Go type of k.
+func (k *Kind) listsByScheme(kind string) bool {
+	items, ok := k.listItems(kind)
+	return ok && items.Type.Kind() == reflect.Slice && items.Type.Elem() == k.GoType()
 }
 
 // mayOmitItems reports whether a JSON list of this kind may have no items: its Go type omits empty ones.
 func (k *Kind) mayOmitItems(kind string) bool {
-	if k.GoType() == nil {
-		return false
-	}
-	list := k.Scheme.AllKnownTypes()[k.GVK.GroupVersion().WithKind(kind)]
-	if list == nil || list.Kind() != reflect.Struct {
-		return false
-	}
-	items, ok := list.FieldByName("Items")
-	if !ok {
-		return false
-	}
+	items, ok := k.listItems(kind)
 	tag := gofield.TagOf(items.Tag)
-	return tag.OmitEmpty || tag.OmitZero
+	return ok && (tag.OmitEmpty || tag.OmitZero)
 }
 
 // listGVK returns the usual kind of a list of k.

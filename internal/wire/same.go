@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-
-	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
 // Same reports whether two states of an object of one kind say the same. The order of members, space
@@ -23,32 +21,13 @@ func Same(a, b Raw) bool {
 	if a.Encoding != JSON {
 		return false // API servers write the maps of protobuf in order
 	}
-	if x := a.untyped(); x != nil && bytes.Equal(x, b.untyped()) {
+	_, _, i := a.leading()
+	_, _, j := b.leading()
+	if i > 0 && j > 0 && bytes.Equal(a.Bytes[i:], b.Bytes[j:]) {
 		return true
 	}
 	x, y := a.members(), b.members()
 	return x != nil && reflect.DeepEqual(x, y)
-}
-
-// untyped returns the text of a JSON object without its leading brace, apiVersion and kind; nil if it cannot be
-// read.
-func (r Raw) untyped() []byte {
-	d := jsonscan.Reader{B: r.Bytes}
-	more, err := d.Begin('{')
-	for err == nil && more {
-		start := d.I
-		var name []byte
-		if name, err = d.Name(); err != nil {
-			break
-		}
-		if s := string(name); s != "apiVersion" && s != "kind" {
-			return r.Bytes[start:]
-		}
-		if err = d.Skip(); err == nil {
-			more, err = d.Next('}')
-		}
-	}
-	return nil
 }
 
 // members are those of a JSON object but apiVersion and kind, as values; nil if it is none.

@@ -25,7 +25,7 @@ func ReadObject(body io.Reader, lim Limits) ([]byte, error) {
 func ParseObject(body []byte, contentType string, kind *Kind) (Raw, error) {
 	enc, _, err := ParseContentType(contentType)
 	if err != nil {
-		return Raw{}, &ContentTypeError{ContentType: contentType, Excerpt: excerpt(body)}
+		return Raw{}, &ContentTypeError{ContentType: contentType, Excerpt: Excerpt(body)}
 	}
 	raw := Raw{Kind: kind, Encoding: enc, Bytes: body}
 	var apiVersion, name string

@@ -1,11 +1,9 @@
 package wire
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/protoscan"
@@ -97,20 +95,6 @@ func (s *protoStream) skipRest() error {
 	return nil
 }
 
-// varint reads the number at offset i of the buffered bytes. It returns the number and the offset after it.
-func (s *protoStream) varint(i int) (v uint64, end int, err error) {
-	c := protoscan.Cursor{B: s.buf[s.at:], I: i}
-	v = c.Varint()
-	switch c.Err {
-	case nil:
-		return v, c.I, nil
-	case protoscan.ErrCut:
-		return 0, 0, s.more(0)
-	}
-	s.at += i + binary.MaxVarintLen64
-	return 0, 0, s.syntax(c.Err)
-}
-
 // field reads the head of the next field. For a string or message it returns the same head until
 // content, enter or leave is called. Any other field has been skipped. io.EOF means that the body
 // ended before the field.
@@ -121,42 +105,24 @@ func (s *protoStream) field() (h protoHead, err error) {
 	if err := s.skipRest(); err != nil {
 		return h, err
 	}
-	tag, n, err := s.varint(0)
-	if err != nil {
-		if s.held() > 0 {
-			err = s.cut(err)
-		}
-		return h, err
-	}
-	h.num, h.typ = int(tag>>3), int(tag&7)
-	if tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
-		s.at += n
-		return h, s.syntax(protoscan.ErrTag)
-	}
-	switch h.typ {
-	case protoscan.Bytes, protoscan.Number:
-		v, end, err := s.varint(n)
-		if err != nil {
-			return h, s.cut(err)
-		}
-		s.at += end
-		if h.typ == protoscan.Bytes {
-			if v > 1<<62 {
-				return h, s.syntax(protoscan.ErrOverflow)
-			}
-			h.size = int64(v)
-			s.inField = true
-		}
-	case protoscan.Fixed32:
-		s.at += n
-		s.skipped = 4
-	case protoscan.Fixed64:
-		s.at += n
-		s.skipped = 8
+	c := protoscan.Cursor{B: s.buf[s.at:]}
+	switch whole := c.Next(); {
+	case whole && c.Type != protoscan.Bytes:
+		s.at += c.I
+	case !whole && c.Err == nil:
+		return h, s.more(0)
+	case !whole && c.Err != protoscan.ErrCut:
+		s.at += c.I
+		return h, s.syntax(c.Err)
+	case c.From == 0: // the head is not complete
+		return h, s.cut(s.more(0))
+	case c.Number > 1<<62:
+		return h, s.syntax(protoscan.ErrOverflow)
 	default:
-		s.at += n
-		return h, s.syntax(protoscan.ErrTag)
+		s.at += c.From
+		h.size, s.inField = int64(c.Number), true
 	}
+	h.num, h.typ = c.Num, c.Type
 	h.end = s.offset() + h.size
 	s.head = h
 	return h, nil
