@@ -16,19 +16,8 @@ const keepTable = 1024
 // core is a Queue without lock or clock: time is an argument. The zero core is empty. It is for one
 // goroutine at a time.
 //
-// Each key has at most one slot, in the order in which keys became pending. Changes merge so that
-// Old stays what the reader was shown last and New is the newest state:
-//
-//	add + update               add of the newest
-//	update + update            update: first old, last new
-//	update + delete            delete: old as shown, final state
-//	delete + add               one update, with two uids
-//	add + delete               it came and went: Old and New are nil, Last is the final state
-//	came and went + add        add
-//	anything + resync          unchanged
-//
-// Incarnations that were not shown, and no longer are, go into Change.Unseen. It has the UIDs of the
-// latest sixteen of a key.
+// Each key has at most one slot, in the order in which keys became pending. Changes merge by
+// store.Change.Merge, so that Old stays what the reader was shown last.
 //
 // The keys that exist do not bound the number of objects that came and went unseen. At most
 // max(minDead, number of live objects) of those are kept. Beyond that the oldest is forgotten and
@@ -61,49 +50,9 @@ func (c *core) push(now time.Time, ch store.Change) {
 		c.order.push(byArrival, s)
 	} else {
 		c.stats.Merged++
-		s.Change = Merge(s.Change, ch)
+		s.Change = s.Change.Merge(ch)
 	}
 	c.bury(s)
-}
-
-// Merge returns one change for two of the same key: p is pending, c comes after it.
-func Merge(p, c store.Change) store.Change {
-	if c.Resync {
-		return p
-	}
-	m := c
-	m.Old = p.Old
-	m.Reset = c.Reset || p.Reset
-	m.Unseen = unseen(p, c, m)
-	// An add stays part of the first list while it waits, unless the object went in between.
-	m.Initial = c.Initial || p.Initial && (p.New != nil || c.New == nil)
-	return m
-}
-
-// unseen returns the incarnations that came and went within m, the change that p and c merge into:
-// those of p and of c, and the one between them, without those that m shows.
-func unseen(p, c, m store.Change) *object.Incarnations {
-	between, after := p.New, m.New
-	if between == nil {
-		between = p.Last
-	}
-	if after == nil {
-		after = m.Last
-	}
-	all := p.Unseen
-	if between != nil && after != nil && !between.SameUID(after) {
-		all = all.Then(between.UID())
-	}
-	all = all.Join(c.Unseen)
-	if all == nil {
-		return nil
-	}
-	for _, shown := range []*store.Entry{m.Old, after} {
-		if shown != nil {
-			all = all.Without(shown.UID()) // Old, or one that a server brought back
-		}
-	}
-	return all
 }
 
 // bury keeps the list of the dead in step with s, and within its bound.
