@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"container/list"
 	"time"
 
 	"github.com/flyball-io/flyball/object"
@@ -24,10 +25,10 @@ const keepTable = 1024
 // counted in Stats.Dropped.
 type core struct {
 	slots map[object.Key]*slot
-	order list // every slot, by arrival
-	dead  list // those that came and went unseen, by the time they went
-	live  int  // objects that live, by the changes pushed
-	peak  int  // most slots since slots was made
+	order list.List // every slot, by arrival
+	dead  list.List // those that came and went unseen, by the time they went
+	live  int       // objects that live, by the changes pushed
+	peak  int       // most slots since slots was made
 	stats Stats
 }
 
@@ -47,7 +48,7 @@ func (c *core) push(now time.Time, ch store.Change) {
 		}
 		c.slots[ch.Key] = s
 		c.peak = max(c.peak, len(c.slots))
-		c.order.push(byArrival, s)
+		s.place = c.order.PushBack(s)
 	} else {
 		c.stats.Merged++
 		s.Change = s.Change.Merge(ch)
@@ -57,38 +58,38 @@ func (c *core) push(now time.Time, ch store.Change) {
 
 // bury keeps the list of the dead in step with s, and within its bound.
 func (c *core) bury(s *slot) {
-	dead := s.Change.Old == nil && s.Change.New == nil
-	switch {
-	case dead && !s.dead:
-		c.dead.push(byDeath, s)
-	case !dead && s.dead:
-		c.dead.remove(byDeath, s)
+	switch dead := s.Change.Old == nil && s.Change.New == nil; {
+	case dead && s.dead == nil:
+		s.dead = c.dead.PushBack(s)
+	case !dead && s.dead != nil:
+		c.dead.Remove(s.dead)
+		s.dead = nil
 	}
-	s.dead = dead
-	for c.dead.len > max(minDead, c.live) {
-		c.remove(c.dead.first)
+	for c.dead.Len() > max(minDead, c.live) {
+		c.remove(c.dead.Front())
 		c.stats.Dropped++
 	}
 }
 
 func (c *core) mark(now time.Time) {
-	c.order.push(byArrival, &slot{Item: Item{Mark: true, Since: now}})
+	s := &slot{Item: Item{Mark: true, Since: now}}
+	s.place = c.order.PushBack(s)
 }
 
 // next hands out what has waited longest; false if nothing is pending.
 func (c *core) next() (Item, bool) {
-	s := c.order.first
-	if s == nil {
+	if c.order.Len() == 0 {
 		return Item{}, false
 	}
-	c.remove(s)
-	return s.Item, true
+	return c.remove(c.order.Front()), true
 }
 
-func (c *core) remove(s *slot) {
-	c.order.remove(byArrival, s)
-	if s.dead {
-		c.dead.remove(byDeath, s)
+// remove removes the slot of an element of one of the lists.
+func (c *core) remove(e *list.Element) Item {
+	s := e.Value.(*slot)
+	c.order.Remove(s.place)
+	if s.dead != nil {
+		c.dead.Remove(s.dead)
 	}
 	if !s.Mark {
 		delete(c.slots, s.Change.Key)
@@ -96,59 +97,19 @@ func (c *core) remove(s *slot) {
 	if len(c.slots) == 0 && c.peak > keepTable {
 		c.slots, c.peak = nil, 0
 	}
+	return s.Item
 }
 
 func (c *core) figures(now time.Time) Stats {
 	s := c.stats
-	s.Depth = c.order.len
-	if c.order.first != nil {
-		s.Oldest = now.Sub(c.order.first.Since)
+	if s.Depth = c.order.Len(); s.Depth > 0 {
+		s.Oldest = now.Sub(c.order.Front().Value.(*slot).Since)
 	}
 	return s
 }
 
-// slot is a pending item, with its places in two lists.
+// slot is a pending item, with its places in the two lists.
 type slot struct {
 	Item
-	dead  bool
-	links [2]struct{ prev, next *slot }
-}
-
-// The two lists a slot can be in.
-const (
-	byArrival = iota
-	byDeath
-)
-
-// list is a doubly linked list through slot.links[which].
-type list struct {
-	first, last *slot
-	len         int
-}
-
-func (l *list) push(which int, s *slot) {
-	s.links[which].prev = l.last
-	if l.last == nil {
-		l.first = s
-	} else {
-		l.last.links[which].next = s
-	}
-	l.last = s
-	l.len++
-}
-
-func (l *list) remove(which int, s *slot) {
-	at := &s.links[which]
-	if at.prev == nil {
-		l.first = at.next
-	} else {
-		at.prev.links[which].next = at.next
-	}
-	if at.next == nil {
-		l.last = at.prev
-	} else {
-		at.next.links[which].prev = at.prev
-	}
-	at.prev, at.next = nil, nil
-	l.len--
+	place, dead *list.Element // dead is nil if it is not there
 }
