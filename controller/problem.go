@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
-	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -27,20 +26,14 @@ type reporter struct {
 	controller, source string
 	hook               func(Problem)
 	logger             *slog.Logger
-
-	mu         sync.Mutex
-	limit      backoff.Bucket // of log lines
-	suppressed int            // problems since the last line that were not logged
+	lines              logguard.Lines
 }
 
 func newReporter(c string, o Options, logger *slog.Logger, source string) *reporter {
 	if source != "" {
 		logger = logger.With("source", source)
 	}
-	return &reporter{
-		controller: c, source: source, hook: o.Hooks.Problem, logger: logger,
-		limit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
-	}
+	return &reporter{controller: c, source: source, hook: o.Hooks.Problem, logger: logger}
 }
 
 func (r *reporter) problem(part string, err error) {
@@ -55,17 +48,14 @@ func (r *reporter) problem(part string, err error) {
 }
 
 func (r *reporter) log(part string, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.limit.TryTake(time.Now()) {
-		r.suppressed++
+	suppressed, ok := r.lines.Take(time.Now())
+	if !ok {
 		return
 	}
-	attrs := []any{"part", part, "err", err, "suppressed", r.suppressed}
+	attrs := []any{"part", part, "err", err, "suppressed", suppressed}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
-	r.suppressed = 0
 	text, level := "part of the controller failed", slog.LevelError
 	if _, slow := errors.AsType[*OverdueError](err); slow {
 		text, level = "source takes long", slog.LevelWarn

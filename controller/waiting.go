@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -53,7 +52,7 @@ func (f *feed[R]) merge(first, then []waiting) []waiting {
 
 // join merges two events that follow each other.
 func join(a, b waiting) waiting {
-	c := delta.Merge(a.change, b.change)
+	c := a.change.Merge(b.change)
 	if b.change.Resync {
 		c.New = b.change.New // a predicate may have stopped a change between a and b
 	}

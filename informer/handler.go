@@ -75,11 +75,7 @@ type typed[T any, P object.Ptr[T]] struct {
 func (t *typed[T, P]) deliver(c store.Change) {
 	if shown, ok := t.held[c.Key]; ok {
 		delete(t.held, c.Key)
-		c.Unseen = unshown(c, shown)
-		c.Old = shown
-		if c.Resync && shown != c.New {
-			c.Resync = false
-		}
+		c = store.Change{Key: c.Key, Old: shown, New: c.Old}.Merge(c)
 	}
 	switch {
 	case c.New == nil && c.Old == nil: // neither state was or can be shown
@@ -101,20 +97,6 @@ func (t *typed[T, P]) ended(key object.Key, all *object.Incarnations) {
 	if all != nil && t.h.OnEnded != nil {
 		t.h.OnEnded(key, all)
 	}
-}
-
-// unshown returns the incarnations that the handler does not get. It got shown before c, and not c.Old,
-// which could not be decoded.
-func unshown(c store.Change, shown *store.Entry) *object.Incarnations {
-	next := c.New
-	if next == nil {
-		next = c.Last
-	}
-	if c.Old == nil || shown != nil && shown.SameUID(c.Old) || next != nil && next.SameUID(c.Old) {
-		return c.Unseen
-	}
-	var none *object.Incarnations
-	return none.Then(c.Old.UID()).Join(c.Unseen)
 }
 
 func (t *typed[T, P]) appear(c store.Change) {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -98,7 +97,7 @@ type Informer struct {
 	namespaces []string    // the only watched ones; nil: all
 	namespaced atomic.Bool // an object of a namespace that is not watched has shown that the kind has namespaces
 
-	slow slowLog
+	slow logguard.Lines // about slow functions
 	// readAhead is set if functions may block the applier. The reader then leaves updates in the inbox.
 	readAhead atomic.Bool
 	// unreported says that an index has rejected objects. The next commit reports them.
@@ -132,7 +131,6 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 		synced:   make(chan struct{}),
 		done:     make(chan struct{}),
 		rejected: make(map[object.Key]*rejected),
-		slow:     slowLog{limit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5}},
 	}
 	so := store.Options{
 		Resource: o.Kind.Resource.GroupResource(), ClusterScoped: o.Kind.ClusterScoped, GoHeap: o.GoHeap,

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/delta"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
@@ -31,10 +31,7 @@ type Registration struct {
 	nextResync time.Time
 	spread     spread
 
-	// logLimit bounds the logged panics, and suppressed counts the others. The goroutine of the callback owns
-	// both.
-	logLimit   backoff.Bucket
-	suppressed int
+	lines logguard.Lines // about panics
 
 	synced chan struct{}
 	idle   chan struct{} // closed after Remove, when no callback runs
@@ -50,9 +47,8 @@ type Registration struct {
 func newRegistration(inf *Informer, name string, call func(store.Change)) *Registration {
 	return &Registration{
 		inf: inf, name: name, call: call,
-		synced:   make(chan struct{}),
-		idle:     make(chan struct{}),
-		logLimit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
+		synced: make(chan struct{}),
+		idle:   make(chan struct{}),
 	}
 }
 

@@ -84,15 +84,14 @@ func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 		p.ResourceVersion = c.New.ResourceVersion()
 	}
 	in.problem(p)
-	if !r.logLimit.TryTake(time.Now()) {
-		r.suppressed++
+	suppressed, ok := r.lines.Take(time.Now())
+	if !ok {
 		return
 	}
-	attrs := []any{"handler", r.name, "object", c.Key.String(), "err", err, "suppressed", r.suppressed}
+	attrs := []any{"handler", r.name, "object", c.Key.String(), "err", err, "suppressed", suppressed}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
-	r.suppressed = 0
 	in.log.Error("handler panicked", attrs...)
 }
 

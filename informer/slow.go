@@ -2,10 +2,8 @@ package informer
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
@@ -42,25 +40,6 @@ type slowCall struct {
 	key        object.Key
 }
 
-// slowLog limits the log lines about slow functions.
-type slowLog struct {
-	mu         sync.Mutex
-	limit      backoff.Bucket
-	suppressed int
-}
-
-// take reports whether to write a line, and how many were suppressed since the last one.
-func (l *slowLog) take(now time.Time) (suppressed int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.limit.TryTake(now) {
-		l.suppressed++
-		return 0, false
-	}
-	suppressed, l.suppressed = l.suppressed, 0
-	return suppressed, true
-}
-
 // hook calls a hook of the program. It logs a call that has run for a second.
 func (in *Informer) hook(name string, call func()) {
 	began := time.Now()
@@ -81,7 +60,7 @@ func (in *Informer) overdue(c slowCall, began time.Time) {
 		in.readAhead.Store(true)
 	}
 	in.problem(p)
-	if suppressed, ok := in.slow.take(time.Now()); ok {
+	if suppressed, ok := in.slow.Take(time.Now()); ok {
 		in.log.Warn("function takes long", "part", c.part, "name", c.name, "object", c.key.String(), "since", began, "suppressed", suppressed)
 	}
 }

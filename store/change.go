@@ -50,10 +50,7 @@ func (c Change) Replaced() bool { return c.Old != nil && c.New != nil && !c.Old.
 // Old, if New has another; those in Unseen; and that of Last. If more were merged into the change
 // than Unseen names, complete is false. A caller that waits for the end of one then asks the server.
 func (c Change) Ended() (uids []types.UID, complete bool) {
-	after := c.New
-	if after == nil {
-		after = c.Last
-	}
+	after := c.latest()
 	if c.Old != nil && after != nil && !c.Old.SameUID(after) {
 		uids = append(uids, c.Old.UID())
 	}
@@ -62,6 +59,55 @@ func (c Change) Ended() (uids []types.UID, complete bool) {
 		uids = append(uids, after.UID())
 	}
 	return uids, c.Unseen.Len() == len(c.Unseen.All())
+}
+
+// latest returns the newest state, or the final one; nil if none is known.
+func (c Change) latest() *Entry {
+	if c.New == nil {
+		return c.Last
+	}
+	return c.New
+}
+
+// Merge returns one change for two of the same key, of which later follows c. Old stays what it is in
+// c, and New is the newest state:
+//
+//	add + update               add of the newest
+//	update + update            update: first old, last new
+//	update + delete            delete: old as shown, final state
+//	delete + add               one update, with two uids
+//	add + delete               it came and went: Old and New are nil, Last is the final state
+//	came and went + add        add
+//	anything + resync          unchanged
+//
+// Incarnations that were not shown, and no longer are, go into Unseen.
+func (c Change) Merge(later Change) Change {
+	if later.Resync {
+		return c
+	}
+	m := later
+	m.Old = c.Old
+	m.Reset = c.Reset || later.Reset
+	m.Unseen = endedBetween(c.Unseen, c.latest(), later.Unseen, m.latest())
+	if m.Unseen != nil && m.Old != nil {
+		m.Unseen = m.Unseen.Without(m.Old.UID())
+	}
+	// An add stays part of the first list while it waits, unless the object went in between.
+	m.Initial = later.Initial || c.Initial && (c.New != nil || later.New == nil)
+	return m
+}
+
+// endedBetween returns the incarnations that a change does not show: earlier ones, that of the state
+// between them and later ones, without that of the state after all of them. States may be nil.
+func endedBetween(earlier *object.Incarnations, between *Entry, later *object.Incarnations, after *Entry) *object.Incarnations {
+	if between != nil && after != nil && !between.SameUID(after) {
+		earlier = earlier.Then(between.UID())
+	}
+	all := earlier.Join(later)
+	if all != nil && after != nil {
+		all = all.Without(after.UID()) // a server brought it back
+	}
+	return all
 }
 
 // Changes are the result of a Commit. A list of any length costs a few bytes for each. Entries are

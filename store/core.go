@@ -133,7 +133,7 @@ func (c *core) Replace(reset bool) {
 // Put is Txn.Put.
 func (c *core) Put(e *Entry) {
 	w := c.txn
-	var passed *object.Incarnations
+	var before *Entry // the state that e follows
 	slot, had := c.txn.find(e.key)
 	unconditional := false // skip the comparison with the stored state
 	if w.relisting {
@@ -149,13 +149,13 @@ func (c *core) Put(e *Entry) {
 	if had {
 		listed(slot)
 		held = c.peek(slot)
+		before = held
 		verdict = compareStates(held, e)
 	} else if at, ok := c.pendingOf(e.key); ok { // deleted in this transaction
-		final := w.pending[at].final(c.published)
-		if compareStates(final, e) == stale {
+		before = w.pending[at].final(c.published)
+		if compareStates(before, e) == stale {
 			verdict = stale
 		}
-		passed = endedBefore(final, e)
 	}
 	if !unconditional {
 		if verdict == same && !c.sameContent(slot, held, e) {
@@ -169,9 +169,6 @@ func (c *core) Put(e *Entry) {
 			c.recycle(e)
 			return
 		}
-	}
-	if had {
-		passed = endedBefore(held, e)
 	}
 	e, terms := c.ask(held, e)
 	if had && !unconditional && e.rejected != nil {
@@ -203,7 +200,7 @@ func (c *core) Put(e *Entry) {
 	}
 	n := c.pendingAt(slot, e.key)
 	n.flags, n.newest, n.last = n.flags&changeReset|w.commonFlags(), stored, nil
-	c.addEnded(n, passed, e)
+	c.addEnded(n, before, e)
 }
 
 // recycle returns the bytes of an entry that was Put, once it is packed or ignored. It does nothing
@@ -238,7 +235,7 @@ func (c *core) keyOf(key object.Key) []byte {
 // Delete is Txn.Delete.
 func (c *core) Delete(key object.Key, last *Entry) {
 	w := c.txn
-	var passed *object.Incarnations
+	var held *Entry
 	slot, had := c.txn.find(key)
 	if !had {
 		c.deleteUnseen(key, last)
@@ -247,42 +244,28 @@ func (c *core) Delete(key object.Key, last *Entry) {
 	if last != nil {
 		m := last.meta()
 		w.high.raise(&m)
-		held := c.peek(slot)
+		held = c.peek(slot)
 		was := held.meta()
 		if !sameUID(&was, &m) && compareByVersion(&was, &m) == stale {
 			c.stale++ // an incarnation older than the stored one
 			return
 		}
-		passed = endedBefore(held, last)
 		last = c.packLast(slot, last)
 	}
-	c.remove(slot, key, last, passed)
+	c.remove(slot, key, last, held)
 }
 
-// endedBefore returns the incarnation of held, if e, which follows it, is of another one.
-func endedBefore(held, e *Entry) (ended *object.Incarnations) {
-	if held.SameUID(e) {
-		return nil
-	}
-	return ended.Then(held.UID())
-}
-
-// addEnded adds incarnations to a pending change. It leaves out those that the Change shows: the
-// published one, and e.
-func (c *core) addEnded(n *pendingChange, passed *object.Incarnations, e *Entry) {
-	if passed = n.passed.Join(passed); passed == nil {
+// addEnded adds the incarnation of before to a pending change, if the state that follows it is of
+// another one. It leaves out those that the Change shows: the published one, and e.
+func (c *core) addEnded(n *pendingChange, before, e *Entry) {
+	n.passed = endedBetween(n.passed, before, nil, e)
+	if n.passed == nil {
 		return
 	}
-	if !n.unseen {
-		if old := c.published.entry(n.slot, nil); old != nil {
-			passed = passed.Without(old.UID())
-		}
+	if old := c.published.entry(n.slot, nil); old != nil && !n.unseen {
+		n.passed = n.passed.Without(old.UID())
 	}
-	if e != nil {
-		passed = passed.Without(e.UID())
-	}
-	n.passed = passed
-	c.txn.full = c.txn.full || passed.Full()
+	c.txn.full = c.txn.full || n.passed.Full()
 }
 
 // packLast returns the final state of an object, packed, so that callers may hold it for long.
@@ -293,7 +276,7 @@ func (c *core) packLast(slot uint32, last *Entry) *Entry {
 }
 
 // remove deletes a stored object.
-func (c *core) remove(slot uint32, key object.Key, last *Entry, passed *object.Incarnations) {
+func (c *core) remove(slot uint32, key object.Key, last, before *Entry) {
 	w := c.txn
 	missed := last == nil
 	if _, changed := w.bySlot[slot]; missed && (changed || c.published.records.Get(slot) == 0) {
@@ -312,7 +295,7 @@ func (c *core) remove(slot uint32, key object.Key, last *Entry, passed *object.I
 	w.dirty = true
 	n := c.pendingAt(slot, key)
 	n.flags, n.newest, n.last = n.flags&changeReset|changeDeleted|w.commonFlags(), nil, last
-	c.addEnded(n, passed, last)
+	c.addEnded(n, before, last)
 	if missed {
 		n.flags |= changeMissed
 	}
@@ -330,7 +313,7 @@ func (c *core) deleteUnseen(key object.Key, last *Entry) {
 		final := n.final(c.published)
 		was, is := final.meta(), last.meta()
 		if compareByVersion(&was, &is) == newer {
-			c.addEnded(n, endedBefore(final, last), last)
+			c.addEnded(n, final, last)
 			n.last, n.flags = c.packing.packUnstored(last, nil), n.flags&^changeMissed
 		}
 		return

@@ -49,7 +49,6 @@ func newCore[K comparable, V any](opts Options[K, V], start time.Time) (*core[K,
 	}
 	c := &core[K, V]{opts: opts, start: start}
 	c.entries.init()
-	c.ready.init()
 	return c, nil
 }
 
@@ -103,7 +102,7 @@ func (c *core[K, V]) schedule(n number, delay, t int64) {
 		c.admit(n, t)
 	case e.place == isDelayed:
 		if due := later(t, delay); due < c.delayed.rank(n) {
-			c.delayed.lowerRank(n, due)
+			c.delayed.push(n, due, c.delayed.remove(n).seq)
 		}
 	default:
 		c.sequence++
@@ -340,8 +339,7 @@ func (c *core[K, V]) raise(n number, priority int) {
 func (c *core[K, V]) release(n number) {
 	c.clearBackoff(n)
 	if c.entries.release(n) {
-		c.delayed = heap{}
-		c.ready.init()
+		c.delayed, c.ready = heap{}, ready{}
 	}
 }
 

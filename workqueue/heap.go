@@ -17,14 +17,6 @@ func (r *ranked) before(o *ranked) bool {
 	return r.rank < o.rank || r.rank == o.rank && r.seq < o.seq
 }
 
-// first returns the least number, or zero if the heap is empty.
-func (h *heap) first() number {
-	if len(h.items) == 0 {
-		return 0
-	}
-	return h.items[0].n
-}
-
 // rank returns the rank of n, which must be in the heap.
 func (h *heap) rank(n number) int64 { return h.items[h.place[n]].rank }
 
@@ -37,31 +29,16 @@ func (h *heap) push(n number, rank int64, seq uint64) {
 	h.up(len(h.items)-1, ranked{rank, seq, n})
 }
 
-// remove removes n, which must be in the heap.
-func (h *heap) remove(n number) {
+// remove removes n, which must be in the heap, and returns it.
+func (h *heap) remove(n number) ranked {
 	i, last := int(h.place[n]), len(h.items)-1
-	moved := h.items[last]
+	was, moved := h.items[i], h.items[last]
 	h.items = h.items[:last]
 	if i < last {
-		h.set(i, moved)
+		h.down(i, moved)
+		h.up(int(h.place[moved.n]), moved)
 	}
-}
-
-// lowerRank lowers the rank of n, which must be in the heap.
-func (h *heap) lowerRank(n number, rank int64) {
-	i := int(h.place[n])
-	r := h.items[i]
-	r.rank = rank
-	h.up(i, r)
-}
-
-// set puts r at i and moves it to its position.
-func (h *heap) set(i int, r ranked) {
-	if i > 0 && r.before(&h.items[(i-1)/4]) {
-		h.up(i, r)
-	} else {
-		h.down(i, r)
-	}
+	return was
 }
 
 func (h *heap) up(i int, r ranked) {

@@ -156,8 +156,8 @@ func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	s := core.Stats(now)
-	if room := core.room(); room > 1024 || core.ready.ages.room() > 1024 || cap(core.delayed.place) > 1024 {
-		t.Errorf("room for %d, %d ages and %d places, when %d wait", room, core.ready.ages.room(), cap(core.delayed.place), s.Delayed)
+	if room := core.room(); room > 1024 || cap(core.ready.ages) > 1024 || cap(core.delayed.place) > 1024 {
+		t.Errorf("room for %d, %d ages and %d places, when %d wait", room, cap(core.ready.ages), cap(core.delayed.place), s.Delayed)
 	}
 	if s.Delayed < stay || s.Delayed > stay+1 {
 		t.Errorf("%d are delayed", s.Delayed)
@@ -185,7 +185,7 @@ func TestStarvedItemKeepsNoOtherAlive(t *testing.T) {
 		item, _ := core.Get(now)
 		core.Done(item.Key, now)
 	}
-	if room := core.ready.ages.room(); room > 128 {
+	if room := cap(core.ready.ages); room > 128 {
 		t.Errorf("room for the ages of %d, with one ready", room)
 	}
 }
@@ -232,7 +232,7 @@ func TestUnusedPrioritiesTakeNoMemory(t *testing.T) {
 		core.Get(now)
 		core.Get(now)
 	}
-	if levels, order := len(core.ready.find), len(core.ready.order.items); levels > len(core.ready.cached) || order > 0 {
+	if levels, order := len(core.ready.levels), len(core.ready.order); levels > 16 || order > 0 {
 		t.Errorf("%d levels kept, %d in use, with nothing ready", levels, order)
 	}
 }

@@ -18,22 +18,13 @@ import (
 //
 // Only Get, Next and ShutDownWithDrain block. Any goroutine may call any method.
 type Queue[K comparable, V any] struct {
-	mu          sync.Mutex
-	core        *core[K, V]
-	parked      []*waiter[K, V]
-	freeWaiters []*waiter[K, V]
-	timer       *time.Timer // fires at the next due time, while Get calls are parked; made by the first of them
-	armed       int64       // due time that timer is set to; zero means none
-	drained     chan struct{}
-}
-
-// waiter is one parked Get. The goroutine that removes it from Queue.parked fills it and signals
-// ready.
-type waiter[K comparable, V any] struct {
-	ready chan struct{} // capacity 1
-	index int           // in Queue.parked; -1 once removed
-	item  Item[K, V]
-	ok    bool
+	mu      sync.Mutex
+	core    *core[K, V]
+	parked  int           // number of parked Get calls
+	wake    chan struct{} // one token: a parked call tries again, and passes it on
+	timer   *time.Timer   // fires at the next due time, while Get calls are parked; made by the first of them
+	armed   int64         // due time that timer is set to; zero means none
+	drained chan struct{}
 }
 
 // New returns an empty queue, or an *option.Error. It starts no goroutine.
@@ -42,7 +33,7 @@ func New[K comparable, V any](opts Options[K, V]) (*Queue[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Queue[K, V]{core: core, drained: make(chan struct{})}, nil
+	return &Queue[K, V]{core: core, wake: make(chan struct{}, 1), drained: make(chan struct{})}, nil
 }
 
 // Add queues key now, with priority 0 and the zero value of V.
@@ -55,9 +46,7 @@ func (q *Queue[K, V]) AddWith(key K, o AddOptions[V]) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delay := q.core.add(key, o, t)
-	if len(q.parked) > 0 {
-		q.serve(t)
-	}
+	q.serve()
 	return delay
 }
 
@@ -70,9 +59,7 @@ func (q *Queue[K, V]) AddAll(adds []Add[K, V]) {
 	for i := range adds {
 		q.core.add(adds[i].Key, adds[i].AddOptions, t)
 	}
-	if len(q.parked) > 0 {
-		q.serve(t)
-	}
+	q.serve()
 }
 
 // Retry queues an item again after its backoff, with its priority and its value. Call it between
@@ -88,11 +75,10 @@ func (q *Queue[K, V]) Get(ctx context.Context) (item Item[K, V], ok bool) {
 	if ctx.Err() != nil {
 		return item, false
 	}
-	w, tick, ok := q.getOrPark(&item)
-	if w == nil {
-		return item, ok
-	}
-	return q.wait(ctx, w, tick)
+	t := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.take(ctx, t)
 }
 
 // Next is Done of a key and then Get, in one step. A worker calls it between two items. If ctx has
@@ -102,25 +88,48 @@ func (q *Queue[K, V]) Next(ctx context.Context, done K) (item Item[K, V], ok boo
 		q.Done(done)
 		return item, false
 	}
-	w, tick, ok := q.nextOrPark(done, &item)
-	if w == nil {
-		return item, ok
+	t := q.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := q.core.findInFlight(done); n != 0 {
+		q.core.done(n, t)
 	}
-	return q.wait(ctx, w, tick)
+	return q.take(ctx, t)
 }
 
-// wait blocks a parked Get until it is served or ctx ends.
-func (q *Queue[K, V]) wait(ctx context.Context, w *waiter[K, V], tick <-chan time.Time) (Item[K, V], bool) {
-	for {
-		select {
-		case <-w.ready:
-			return q.unpark(w)
-		case <-tick:
-			q.ticked()
-		case <-ctx.Done():
-			return q.unpark(w)
-		}
+// take returns the next item. It parks until there is one, the queue is shut down or ctx ends. The
+// lock is held, but for the time in which the call is parked.
+func (q *Queue[K, V]) take(ctx context.Context, t int64) (item Item[K, V], ok bool) {
+	for ok = q.core.get(t, &item); !ok && !q.core.down && q.park(ctx); {
+		ok = q.core.get(q.now(), &item)
 	}
+	q.serve()
+	return item, ok
+}
+
+// park waits until the call may find an item. It reports false if ctx has ended instead.
+func (q *Queue[K, V]) park(ctx context.Context) (retry bool) {
+	if q.timer == nil {
+		q.timer = time.NewTimer(time.Hour)
+		q.timer.Stop()
+	}
+	q.parked++
+	q.arm()
+	q.mu.Unlock()
+	ticked := false
+	select {
+	case <-q.wake:
+		retry = true
+	case <-q.timer.C:
+		retry, ticked = true, true
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	q.parked--
+	if ticked {
+		q.armed = 0
+	}
+	return retry
 }
 
 // Done ends the work on key. If the key was added since Get, it is ready again. Done of a key that
@@ -139,7 +148,7 @@ func (q *Queue[K, V]) Done(key K) {
 	}
 	t := q.now()
 	q.core.done(n, t)
-	q.serve(t)
+	q.serve()
 }
 
 // Forget clears the failures that the rate limiter has counted for key. A pending add stays.
@@ -185,7 +194,7 @@ func (q *Queue[K, V]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.core.shutDown(t)
-	q.serve(t)
+	q.serve()
 }
 
 // ShutDownWithDrain calls ShutDown and waits until nothing is ready or in flight. Workers must
@@ -217,17 +226,18 @@ func (q *Queue[K, V]) ShuttingDown() bool {
 // the lock, to keep the lock short.
 func (q *Queue[K, V]) now() int64 { return int64(time.Since(q.core.start)) }
 
-// serve follows every change. It hands ready items to parked calls, and sets the timer for the
-// calls that stay parked. After ShutDown it releases all of them. The lock is held.
-func (q *Queue[K, V]) serve(t int64) {
-	for len(q.parked) > 0 {
-		w := q.parked[len(q.parked)-1]
-		if w.ok = q.core.get(t, &w.item); !w.ok && !q.core.down {
-			q.arm()
-			break
+// serve follows every change. If an item is ready, or the queue is shut down, it wakes a parked call,
+// which calls serve in turn. Otherwise it sets the timer. The lock is held.
+func (q *Queue[K, V]) serve() {
+	switch {
+	case q.parked == 0:
+	case q.core.ready.n > 0 || q.core.down:
+		select {
+		case q.wake <- struct{}{}:
+		default:
 		}
-		q.takeOff(w)
-		w.ready <- struct{}{}
+	default:
+		q.arm()
 	}
 	q.checkDrained()
 }
@@ -242,86 +252,6 @@ func (q *Queue[K, V]) checkDrained() {
 	default:
 		close(q.drained)
 	}
-}
-
-// getOrPark returns an item if Get need not wait. Otherwise it returns a parked waiter and the
-// channel of the timer.
-func (q *Queue[K, V]) getOrPark(item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
-	t := q.now()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.takeOrPark(t, item)
-}
-
-// nextOrPark is Done and then getOrPark.
-func (q *Queue[K, V]) nextOrPark(done K, item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
-	t := q.now()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if n := q.core.findInFlight(done); n != 0 {
-		q.core.done(n, t)
-	}
-	if w, tick, ok = q.takeOrPark(t, item); w == nil {
-		q.serve(t) // other ready items may be for parked calls
-	}
-	return w, tick, ok
-}
-
-// takeOrPark is getOrPark at t. The lock is held.
-func (q *Queue[K, V]) takeOrPark(t int64, item *Item[K, V]) (w *waiter[K, V], tick <-chan time.Time, ok bool) {
-	if ok = q.core.get(t, item); ok || q.core.down {
-		return nil, nil, ok
-	}
-	if n := len(q.freeWaiters); n > 0 {
-		w, q.freeWaiters[n-1] = q.freeWaiters[n-1], nil
-		q.freeWaiters = q.freeWaiters[:n-1]
-	} else {
-		w = &waiter[K, V]{ready: make(chan struct{}, 1)}
-	}
-	w.index = len(q.parked)
-	q.parked = append(q.parked, w)
-	if q.timer == nil {
-		q.timer = time.NewTimer(time.Hour)
-		q.timer.Stop()
-	}
-	q.arm()
-	return w, q.timer.C, false
-}
-
-// ticked handles a tick of the timer. One parked call receives the tick and serves all of them.
-func (q *Queue[K, V]) ticked() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.armed = 0
-	q.serve(q.now())
-}
-
-// unpark ends the wait of w. It returns the item of w, or false if the caller gave up before it was
-// served.
-func (q *Queue[K, V]) unpark(w *waiter[K, V]) (Item[K, V], bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if w.index >= 0 {
-		q.takeOff(w)
-	}
-	select {
-	case <-w.ready: // served while its caller gave up: the item must not be lost
-	default:
-	}
-	item, ok := w.item, w.ok
-	w.item, w.ok = Item[K, V]{}, false
-	q.freeWaiters = append(q.freeWaiters, w)
-	return item, ok
-}
-
-// takeOff removes w from the parked calls. The lock is held.
-func (q *Queue[K, V]) takeOff(w *waiter[K, V]) {
-	last := len(q.parked) - 1
-	moved := q.parked[last]
-	q.parked[w.index], moved.index = moved, w.index
-	q.parked[last] = nil
-	q.parked = q.parked[:last]
-	w.index = -1
 }
 
 // arm sets the timer to the next due time. The lock is held.

@@ -21,8 +21,8 @@ func TestAFewKeysTakeLittleMemory(t *testing.T) {
 			core.Done(item.Key, now)
 		}
 	}
-	if core.room() > 16 || core.ready.ages.room() > 16 || len(core.table.groups) > 2 {
-		t.Errorf("room for %d, %d ages and %d groups", core.room(), core.ready.ages.room(), len(core.table.groups))
+	if core.room() > 16 || cap(core.ready.ages) > 16 || len(core.table.groups) > 2 {
+		t.Errorf("room for %d, %d ages and %d groups", core.room(), cap(core.ready.ages), len(core.table.groups))
 	}
 }
 

@@ -62,10 +62,8 @@ type Depth struct{ Priority, Keys int }
 func (c *core[K, V]) depths(t int64) []Depth {
 	c.advanceAndTrim(t)
 	var out []Depth
-	for _, at := range c.ready.find {
-		if l := &c.ready.levels[at]; l.n > 0 {
-			out = append(out, Depth{l.priority, l.n})
-		}
+	for _, at := range c.ready.order {
+		out = append(out, Depth{c.ready.levels[at].priority, c.ready.levels[at].n})
 	}
 	for n, remaining := c.running.head, c.readyOnDone; remaining > 0; n = c.node(n).links.next {
 		e := c.node(n)

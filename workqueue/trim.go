@@ -53,15 +53,11 @@ func (c *core[K, V]) trim() {
 
 func (l *list) renumber(numbers []number) { l.head, l.tail = numbers[l.head], numbers[l.tail] }
 
-// renumber is for compact ages. It frees unused pages.
+// renumber is for compact ages. It frees unused memory.
 func (r *ready) renumber(numbers []number) {
-	ages := r.ages
-	r.ages = nil
-	for i := range number(r.latest) {
-		if int(i) == r.ages.room() {
-			r.ages.grow()
-		}
-		*r.ages.at(i) = numbers[*ages.at(i)]
+	r.ages = slices.Clone(r.ages)
+	for i, n := range r.ages {
+		r.ages[i] = numbers[n]
 	}
 	for i := range r.levels {
 		r.levels[i].items.renumber(numbers)

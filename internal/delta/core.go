@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"container/list"
 	"time"
 
 	"github.com/flyball-io/flyball/object"
@@ -16,29 +17,18 @@ const keepTable = 1024
 // core is a Queue without lock or clock: time is an argument. The zero core is empty. It is for one
 // goroutine at a time.
 //
-// Each key has at most one slot, in the order in which keys became pending. Changes merge so that
-// Old stays what the reader was shown last and New is the newest state:
-//
-//	add + update               add of the newest
-//	update + update            update: first old, last new
-//	update + delete            delete: old as shown, final state
-//	delete + add               one update, with two uids
-//	add + delete               it came and went: Old and New are nil, Last is the final state
-//	came and went + add        add
-//	anything + resync          unchanged
-//
-// Incarnations that were not shown, and no longer are, go into Change.Unseen. It has the UIDs of the
-// latest sixteen of a key.
+// Each key has at most one slot, in the order in which keys became pending. Changes merge by
+// store.Change.Merge, so that Old stays what the reader was shown last.
 //
 // The keys that exist do not bound the number of objects that came and went unseen. At most
 // max(minDead, number of live objects) of those are kept. Beyond that the oldest is forgotten and
 // counted in Stats.Dropped.
 type core struct {
 	slots map[object.Key]*slot
-	order list // every slot, by arrival
-	dead  list // those that came and went unseen, by the time they went
-	live  int  // objects that live, by the changes pushed
-	peak  int  // most slots since slots was made
+	order list.List // every slot, by arrival
+	dead  list.List // those that came and went unseen, by the time they went
+	live  int       // objects that live, by the changes pushed
+	peak  int       // most slots since slots was made
 	stats Stats
 }
 
@@ -58,88 +48,48 @@ func (c *core) push(now time.Time, ch store.Change) {
 		}
 		c.slots[ch.Key] = s
 		c.peak = max(c.peak, len(c.slots))
-		c.order.push(byArrival, s)
+		s.place = c.order.PushBack(s)
 	} else {
 		c.stats.Merged++
-		s.Change = Merge(s.Change, ch)
+		s.Change = s.Change.Merge(ch)
 	}
 	c.bury(s)
 }
 
-// Merge returns one change for two of the same key: p is pending, c comes after it.
-func Merge(p, c store.Change) store.Change {
-	if c.Resync {
-		return p
-	}
-	m := c
-	m.Old = p.Old
-	m.Reset = c.Reset || p.Reset
-	m.Unseen = unseen(p, c, m)
-	// An add stays part of the first list while it waits, unless the object went in between.
-	m.Initial = c.Initial || p.Initial && (p.New != nil || c.New == nil)
-	return m
-}
-
-// unseen returns the incarnations that came and went within m, the change that p and c merge into:
-// those of p and of c, and the one between them, without those that m shows.
-func unseen(p, c, m store.Change) *object.Incarnations {
-	between, after := p.New, m.New
-	if between == nil {
-		between = p.Last
-	}
-	if after == nil {
-		after = m.Last
-	}
-	all := p.Unseen
-	if between != nil && after != nil && !between.SameUID(after) {
-		all = all.Then(between.UID())
-	}
-	all = all.Join(c.Unseen)
-	if all == nil {
-		return nil
-	}
-	for _, shown := range []*store.Entry{m.Old, after} {
-		if shown != nil {
-			all = all.Without(shown.UID()) // Old, or one that a server brought back
-		}
-	}
-	return all
-}
-
 // bury keeps the list of the dead in step with s, and within its bound.
 func (c *core) bury(s *slot) {
-	dead := s.Change.Old == nil && s.Change.New == nil
-	switch {
-	case dead && !s.dead:
-		c.dead.push(byDeath, s)
-	case !dead && s.dead:
-		c.dead.remove(byDeath, s)
+	switch dead := s.Change.Old == nil && s.Change.New == nil; {
+	case dead && s.dead == nil:
+		s.dead = c.dead.PushBack(s)
+	case !dead && s.dead != nil:
+		c.dead.Remove(s.dead)
+		s.dead = nil
 	}
-	s.dead = dead
-	for c.dead.len > max(minDead, c.live) {
-		c.remove(c.dead.first)
+	for c.dead.Len() > max(minDead, c.live) {
+		c.remove(c.dead.Front())
 		c.stats.Dropped++
 	}
 }
 
 func (c *core) mark(now time.Time) {
-	c.order.push(byArrival, &slot{Item: Item{Mark: true, Since: now}})
+	s := &slot{Item: Item{Mark: true, Since: now}}
+	s.place = c.order.PushBack(s)
 }
 
 // next hands out what has waited longest; false if nothing is pending.
 func (c *core) next() (Item, bool) {
-	s := c.order.first
-	if s == nil {
+	if c.order.Len() == 0 {
 		return Item{}, false
 	}
-	c.remove(s)
-	return s.Item, true
+	return c.remove(c.order.Front()), true
 }
 
-func (c *core) remove(s *slot) {
-	c.order.remove(byArrival, s)
-	if s.dead {
-		c.dead.remove(byDeath, s)
+// remove removes the slot of an element of one of the lists.
+func (c *core) remove(e *list.Element) Item {
+	s := e.Value.(*slot)
+	c.order.Remove(s.place)
+	if s.dead != nil {
+		c.dead.Remove(s.dead)
 	}
 	if !s.Mark {
 		delete(c.slots, s.Change.Key)
@@ -147,59 +97,19 @@ func (c *core) remove(s *slot) {
 	if len(c.slots) == 0 && c.peak > keepTable {
 		c.slots, c.peak = nil, 0
 	}
+	return s.Item
 }
 
 func (c *core) figures(now time.Time) Stats {
 	s := c.stats
-	s.Depth = c.order.len
-	if c.order.first != nil {
-		s.Oldest = now.Sub(c.order.first.Since)
+	if s.Depth = c.order.Len(); s.Depth > 0 {
+		s.Oldest = now.Sub(c.order.Front().Value.(*slot).Since)
 	}
 	return s
 }
 
-// slot is a pending item, with its places in two lists.
+// slot is a pending item, with its places in the two lists.
 type slot struct {
 	Item
-	dead  bool
-	links [2]struct{ prev, next *slot }
-}
-
-// The two lists a slot can be in.
-const (
-	byArrival = iota
-	byDeath
-)
-
-// list is a doubly linked list through slot.links[which].
-type list struct {
-	first, last *slot
-	len         int
-}
-
-func (l *list) push(which int, s *slot) {
-	s.links[which].prev = l.last
-	if l.last == nil {
-		l.first = s
-	} else {
-		l.last.links[which].next = s
-	}
-	l.last = s
-	l.len++
-}
-
-func (l *list) remove(which int, s *slot) {
-	at := &s.links[which]
-	if at.prev == nil {
-		l.first = at.next
-	} else {
-		at.prev.links[which].next = at.next
-	}
-	if at.next == nil {
-		l.last = at.prev
-	} else {
-		at.next.links[which].prev = at.prev
-	}
-	at.prev, at.next = nil, nil
-	l.len--
+	place, dead *list.Element // dead is nil if it is not there
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/adapter/internal/synced"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
@@ -43,10 +43,9 @@ type Registration struct {
 	ended          chan struct{} // closed when no call can follow
 
 	// The goroutine that makes the calls owns these.
-	due        []due // calls of the present event, from at
-	at         int
-	logLimit   backoff.Bucket
-	suppressed int
+	due   []due // calls of the present event, from at
+	at    int
+	lines logguard.Lines // about panics
 
 	mu        sync.Mutex
 	sources   []source
@@ -83,7 +82,6 @@ func New(h toolscache.ResourceEventHandler, o Options) *Registration {
 	r := &Registration{
 		o: o, backlog: backlog{limit: o.Backlog},
 		Signal: synced.New(o.Name), closed: make(chan struct{}), wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		logLimit: backoff.Bucket{Rate: 1.0 / 60, Burst: 5},
 	}
 	r.calls = calls{handler: h, call: func(key object.Key, f func()) { r.due = append(r.due, due{key, f}) }}
 	return r
@@ -285,15 +283,14 @@ func (r *Registration) report(key object.Key, err error) {
 		p := informer.Problem{Kind: r.o.Kind, Key: key, Handler: r.o.Name, Err: err}
 		_ = run.Safely("OnProblem", func() error { r.o.OnProblem(p); return nil })
 	}
-	if !r.logLimit.TryTake(time.Now()) {
-		r.suppressed++
+	suppressed, ok := r.lines.Take(time.Now())
+	if !ok {
 		return
 	}
-	attrs := []any{"handler", r.o.Name, "object", key.String(), "err", err, "suppressed", r.suppressed}
+	attrs := []any{"handler", r.o.Name, "object", key.String(), "err", err, "suppressed", suppressed}
 	if p, ok := errors.AsType[*run.PanicError](err); ok {
 		attrs = append(attrs, "stack", string(p.Stack))
 	}
-	r.suppressed = 0
 	r.o.Logger.Error("handler panicked", attrs...)
 }
 
