@@ -1,6 +1,7 @@
 package flyball
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -130,13 +131,10 @@ const defaultDrain = 5 * time.Second
 
 // drain is how long the webhooks are served after the stop.
 func (w Webhooks) drain() time.Duration {
-	switch {
-	case w.Addr == "" || w.Drain < 0 || w.Drain == 0 && isLoopback(w.Addr):
+	if w.Addr == "" || w.Drain == 0 && isLoopback(w.Addr) {
 		return 0
-	case w.Drain == 0:
-		return defaultDrain
 	}
-	return w.Drain
+	return max(cmp.Or(w.Drain, defaultDrain), 0)
 }
 
 // drained returns at the end of the drain; at once, if the webhooks were never served.
@@ -167,9 +165,7 @@ func (m *Manager) webhooksHandler() (http.Handler, error) {
 func (m *Manager) managedCert() (cert.Source, error) {
 	w := m.o.Webhooks
 	o := w.Managed
-	if o.Name == "" {
-		o.Name = objectName(m.o.Name) + "-webhook-cert"
-	}
+	o.Name = cmp.Or(o.Name, objectName(m.o.Name)+"-webhook-cert")
 	if o.Namespace == "" {
 		var err error
 		if o.Namespace, err = podNamespace(); err != nil {

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,9 +79,7 @@ func Summary(conditionType string, conditions []metav1.Condition, generation int
 		if c.Status == metav1.ConditionTrue {
 			continue
 		}
-		if c.Message == "" {
-			c.Message = c.Reason
-		}
+		c.Message = cmp.Or(c.Message, c.Reason)
 		messages = append(messages, t+": "+c.Message)
 		if out.Status == metav1.ConditionTrue || out.Status == metav1.ConditionUnknown && c.Status == metav1.ConditionFalse {
 			out.Status, out.Reason = c.Status, c.Reason
