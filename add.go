@@ -123,9 +123,6 @@ func (c closers) Close() error {
 	for _, one := range slices.Backward(c) {
 		errs = append(errs, one.Close())
 	}
-	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) == 1 {
-		return errs[0]
-	}
 	return errors.Join(errs...)
 }
 

@@ -39,40 +39,40 @@ type Endpoint struct {
 }
 
 // endpoint makes the server of an Endpoint; field is its field of Options.
-func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (*serve.Server, error) {
+func (m *Manager) endpoint(name, field string, e Endpoint, h http.Handler) (s *serve.Server, err error) {
 	o := serve.Options{Name: name, Addr: e.Addr, Handler: h, Insecure: e.Insecure, Logger: m.logger}
 	if name == "metrics" {
 		o.HandlerTimeout = 2 * time.Minute // a profile takes as long as its request says
 	}
+	var source cert.Source
 	switch {
 	case e.CertDir != "":
-		source, err := cert.NewFiles(cert.FilesOptions{Dir: e.CertDir, Logger: m.logger})
-		if err != nil {
+		if source, err = cert.NewFiles(cert.FilesOptions{Dir: e.CertDir, Logger: m.logger}); err != nil {
 			return nil, badOption(field+".CertDir", err)
 		}
-		m.servers.certs = append(m.servers.certs, named{name, source})
-		o.TLS = cert.TLS(source)
+	case name == "webhooks":
+		if source, err = m.managedCert(); err != nil {
+			return nil, err
+		}
 	case !e.Insecure && (e.ClientCA != "" || !isLoopback(e.Addr)):
 		o.TLS = cert.SelfSigned()
 	}
-	return newServer(field, o, e.ClientCA, e.Configure)
-}
-
-// newServer makes a server of the options that follow from a field of Options.
-func newServer(field string, o serve.Options, clientCA string, configure func(*serve.Options)) (*serve.Server, error) {
-	if given := o; configure != nil {
-		configure(&o)
+	if source != nil {
+		m.servers.certs = append(m.servers.certs, named{name, source})
+		o.TLS = cert.TLS(source)
+	}
+	if given := o; e.Configure != nil {
+		e.Configure(&o)
 		if o.Name != given.Name || o.Addr != given.Addr {
 			return nil, badOption(field+".Configure", errors.New("must not change Name and Addr"))
 		}
 	}
-	if clientCA != "" {
-		if err := requireClients(o.TLS, clientCA); err != nil {
+	if e.ClientCA != "" {
+		if err := requireClients(o.TLS, e.ClientCA); err != nil {
 			return nil, badOption(field+".ClientCA", err)
 		}
 	}
-	s, err := serve.New(o)
-	if err != nil {
+	if s, err = serve.New(o); err != nil {
 		return nil, badOption(field, err)
 	}
 	return s, nil

@@ -96,7 +96,7 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{o: o, files: newKubeconfig(given, o), logger: o.Logger, metrics: metrics.New(metrics.Options{Logger: o.Logger}), program: &program{
-		life: life.Life{Logger: o.Logger, Bounds: o.Stop.resolved(o.GracePeriod), Late: late, InOrder: inOrder, Aborted: controller.WithAbort}, webhooks: newWebhooks(), pageMux: newPathMux(),
+		life: life.Life{Logger: o.Logger, Bounds: o.Stop.resolved(o.GracePeriod), Late: late, InOrder: inOrder, Aborted: controller.WithAbort}, webhooks: &webhooks{newPathMux(), map[schema.GroupKind]bool{}}, pageMux: newPathMux(),
 		budget: webhook.NewBudget(o.Webhooks.Memory), controllers: map[string]readiness.Controller{},
 	}}
 	m.clusters = []*Manager{m}

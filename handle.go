@@ -26,12 +26,7 @@ func newPathMux() *pathMux { return &pathMux{mux: http.NewServeMux(), paths: map
 // webhooks are the handlers of the webhook server.
 type webhooks struct {
 	*pathMux
-	converted   map[schema.GroupKind]bool
-	convertsAll bool // every custom kind
-}
-
-func newWebhooks() *webhooks {
-	return &webhooks{pathMux: newPathMux(), converted: map[schema.GroupKind]bool{}}
+	converted map[schema.GroupKind]bool // an empty one stands for every custom kind
 }
 
 // HandlePage serves h at a path beside the metrics, such as "/orders", behind the same authorization; see
@@ -48,21 +43,29 @@ func (m *Manager) HandlePage(path string, h http.Handler) error {
 //
 // A webhook that converts is served by [Manager.HandleConversion].
 func (m *Manager) Handle(path string, h http.Handler) error {
-	return m.serveWebhook(path, h, false, nil)
+	return m.serveWebhook(path, h, nil)
 }
 
 // HandleConversion is [Manager.Handle] for a webhook that converts between the versions of kinds. The kinds
 // do not keep the manager from being ready while they cannot be listed; see [Manager.Ready]. Without kinds
 // that holds for every custom kind. convert.Serve calls it.
 func (m *Manager) HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error {
-	return m.serveWebhook(path, h, len(kinds) == 0, kinds)
+	if len(kinds) == 0 {
+		kinds = []schema.GroupKind{{}}
+	}
+	return m.serveWebhook(path, h, kinds)
 }
 
-func (m *Manager) serveWebhook(path string, h http.Handler, convertsAll bool, converts []schema.GroupKind) error {
-	if err := m.webhooks.handle(path, path, h); err != nil {
+func (m *Manager) serveWebhook(path string, h http.Handler, converts []schema.GroupKind) error {
+	w := m.webhooks
+	if err := w.handle(path, path, h); err != nil {
 		return badPath("Handle", path, err)
 	}
-	m.webhooks.converting(convertsAll, converts)
+	w.mu.Lock()
+	for _, kind := range converts {
+		w.converted[kind] = true
+	}
+	w.mu.Unlock()
 	m.metrics.Webhook(path)
 	return nil
 }
@@ -92,16 +95,6 @@ func (p *pathMux) handle(path, clean string, h http.Handler) error {
 	return nil
 }
 
-// converting records the kinds that a webhook converts.
-func (w *webhooks) converting(all bool, kinds []schema.GroupKind) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.convertsAll = w.convertsAll || all
-	for _, kind := range kinds {
-		w.converted[kind] = true
-	}
-}
-
 // validPath reports whether a mux takes the path literally.
 func validPath(p string) bool {
 	return strings.HasPrefix(p, "/") && p != "/" && path.Clean(p) == p && !strings.ContainsAny(p, "{} ")
@@ -111,7 +104,7 @@ func validPath(p string) bool {
 func (w *webhooks) converts(kind schema.GroupKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.convertsAll && kind.Group != "" || w.converted[kind]
+	return kind.Group != "" && w.converted[schema.GroupKind{}] || w.converted[kind]
 }
 
 // count is the number of paths that have a handler.

@@ -1,6 +1,7 @@
 package flyball
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -95,30 +96,19 @@ func badOption(field string, err error) error {
 
 // resolved checks the options and fills in the defaults.
 func (o Options) resolved() (Options, error) {
-	if o.Name == "" {
-		o.Name = executable()
-	}
+	o.Name = cmp.Or(o.Name, executable())
 	o.Logger = logguard.Logger(o.Logger)
 	if o.ProbeReasons < 0 || int(o.ProbeReasons) >= len(reasonsNames) {
 		return o, badOption("ProbeReasons", fmt.Errorf("there is no %s", o.ProbeReasons))
 	}
-	switch {
-	case o.GracePeriod == 0:
-		o.GracePeriod = defaultGrace
-	case o.GracePeriod < 0:
-		o.GracePeriod = 0
-	}
-	if o.SyncTimeout == 0 {
-		o.SyncTimeout = 2 * time.Minute
-	}
+	o.GracePeriod = max(cmp.Or(o.GracePeriod, defaultGrace), 0)
+	o.SyncTimeout = cmp.Or(o.SyncTimeout, 2*time.Minute)
 	if o.Debug && o.Metrics.Addr == "" {
 		return o, badOption("Debug", errors.New("the pages are served beside the metrics: Options.Metrics.Addr is empty"))
 	}
 	if o.Leader != nil {
 		own := *o.Leader
-		if own.Name == "" {
-			own.Name = objectName(o.Name)
-		}
+		own.Name = cmp.Or(own.Name, objectName(o.Name))
 		own.Logger = o.loggerOr(own.Logger)
 		o.Leader = &own
 	}
@@ -134,12 +124,8 @@ func (o Options) connected() (Options, error) {
 		}
 		o.Config = cfg
 	}
-	if o.Client.Scheme == nil {
-		o.Client.Scheme = o.Scheme
-	}
-	if o.Client.FieldOwner == "" {
-		o.Client.FieldOwner = o.Name
-	}
+	o.Client.Scheme = cmp.Or(o.Client.Scheme, o.Scheme)
+	o.Client.FieldOwner = cmp.Or(o.Client.FieldOwner, o.Name)
 	o.Client.Logger = o.loggerOr(o.Client.Logger)
 	o.Cache.Logger = o.loggerOr(o.Cache.Logger)
 	return o, nil

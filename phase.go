@@ -1,6 +1,7 @@
 package flyball
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,10 +82,7 @@ type Bounds struct {
 func (b Bounds) resolved(grace time.Duration) [life.Phases]time.Duration {
 	own := [life.Phases]time.Duration{Serve: b.Serve, Sync: b.Sync, Always: b.Always, Lead: b.Lead}
 	for p, d := range [life.Phases]time.Duration{Serve: 20 * time.Second, Sync: 15 * time.Second, Always: grace + 15*time.Second, Lead: grace + 15*time.Second} {
-		if own[p] == 0 {
-			own[p] = d
-		}
-		own[p] = max(own[p], 0)
+		own[p] = max(cmp.Or(own[p], d), 0)
 	}
 	return own
 }

@@ -27,12 +27,22 @@ var _ client.PartialReader = (*reads)(nil)
 
 // Get implements client.Reader.
 func (r *reads) Get(ctx context.Context, key object.Key, into object.Object, o client.GetOptions) error {
+	return r.one(key, o, func(from client.PartialReader) error { return from.Get(ctx, key, into, o) })
+}
+
+// Project implements client.PartialReader.
+func (r *reads) Project(ctx context.Context, key object.Key, proto object.Object, view any, o client.GetOptions) error {
+	return r.one(key, o, func(from client.PartialReader) error { return from.Project(ctx, key, proto, view, o) })
+}
+
+// one reads one object from the cache or from the server.
+func (r *reads) one(key object.Key, o client.GetOptions, read func(from client.PartialReader) error) error {
 	if o.Live || o.Subresource != "" || isVersion(o.ResourceVersion) {
-		return r.live.Get(ctx, key, into, o)
+		return read(r.live)
 	}
-	err := r.cache.Get(ctx, key, into, o)
+	err := read(r.cache)
 	if r.uncached(err, key.Namespace) {
-		return r.live.Get(ctx, key, into, o)
+		return read(r.live)
 	}
 	return err
 }
@@ -49,6 +59,24 @@ func (r *reads) List(ctx context.Context, proto object.Object, o client.ListOpti
 				return
 			}
 			if !yield(obj, err) {
+				return
+			}
+		}
+	}
+}
+
+// ProjectList implements client.PartialReader. It reads where List does.
+func (r *reads) ProjectList(ctx context.Context, proto object.Object, view any, o client.ListOptions) iter.Seq[error] {
+	if isVersion(o.ResourceVersion) {
+		return r.live.ProjectList(ctx, proto, view, o)
+	}
+	return func(yield func(error) bool) {
+		for err := range r.cache.ProjectList(ctx, proto, view, o) {
+			if r.uncached(err, o.Namespace) { // such an error comes first and alone
+				r.live.ProjectList(ctx, proto, view, o)(yield)
+				return
+			}
+			if !yield(err) {
 				return
 			}
 		}

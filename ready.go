@@ -134,7 +134,7 @@ func (m *Manager) readiness() readiness.Program {
 			return all
 		},
 		Controllers: m.controllerSet,
-		Serves:      func() bool { s := m.servers.webhooks; return s != nil && s.Addr() != nil },
+		Serves:      func() bool { return m.Addrs().Webhooks != nil },
 		Converts:    m.webhooks.converts,
 	}
 }
@@ -147,7 +147,7 @@ func (m *Manager) controllerSet() map[string]readiness.Controller {
 }
 
 // handler serves the probes of a manager.
-func (p *probes) handler() http.Handler {
+func (p *probes) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	p.health.Mount(mux)
 	for _, path := range []string{"/livez", "/livez/"} { // an alias of /healthz
@@ -158,5 +158,5 @@ func (p *probes) handler() http.Handler {
 		})
 	}
 	p.ready.Mount(mux)
-	return mux
+	return mux, nil
 }

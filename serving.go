@@ -1,6 +1,7 @@
 package flyball
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -43,9 +44,10 @@ type Webhooks struct {
 // Addrs are the addresses that a manager listens on, nil for a server that does not listen.
 type Addrs struct{ Metrics, Probes, Webhooks net.Addr }
 
-// servers are the servers of a manager, nil for those that are off.
+// servers are the servers of a manager. all has those that are on; the others are nil.
 type servers struct {
 	metrics, probes, webhooks *serve.Server
+	all                       []*serve.Server
 	certs                     []named
 }
 
@@ -57,36 +59,30 @@ type named struct {
 
 // newServers makes the servers and adds them to the phase Serve.
 func (m *Manager) newServers() error {
-	s := &m.servers
 	m.pageMux.paths["/metrics"] = true // also if it is not served
-	if m.o.Metrics.Addr != "" {
-		h, err := m.metricsHandler()
+	s, probes, w := &m.servers, m.o.Probes, m.o.Webhooks
+	probes.Insecure = probes.Insecure || probes.CertDir == ""
+	for _, e := range []struct {
+		name, field string
+		Endpoint
+		handler func() (http.Handler, error)
+		server  **serve.Server
+	}{
+		{"metrics", "Metrics", m.o.Metrics, m.metricsHandler, &s.metrics},
+		{"probes", "Probes", probes, m.probes.handler, &s.probes},
+		{"webhooks", "Webhooks", Endpoint{Addr: w.Addr, CertDir: w.CertDir, ClientCA: w.ClientCA, Configure: w.Configure}, m.webhooksHandler, &s.webhooks},
+	} {
+		if e.Addr == "" {
+			continue
+		}
+		h, err := e.handler()
+		if err == nil {
+			*e.server, err = m.endpoint(e.name, e.field, e.Endpoint, h)
+		}
 		if err != nil {
 			return err
 		}
-		if s.metrics, err = m.endpoint("metrics", "Metrics", m.o.Metrics, h); err != nil {
-			return err
-		}
-	}
-	if m.o.Probes.Addr != "" {
-		e := m.o.Probes
-		e.Insecure = e.Insecure || e.CertDir == ""
-		var err error
-		if s.probes, err = m.endpoint("probes", "Probes", e, m.probes.handler()); err != nil {
-			return err
-		}
-	}
-	if m.o.Webhooks.Addr != "" {
-		source, err := m.webhookCert()
-		if err != nil {
-			return err
-		}
-		s.certs = append(s.certs, named{"webhooks", source})
-		w := m.o.Webhooks
-		o := serve.Options{Name: "webhooks", Addr: w.Addr, Handler: m.closing(m.webhooks.mux), TLS: cert.TLS(source), Logger: m.logger}
-		if s.webhooks, err = newServer("Webhooks", o, w.ClientCA, w.Configure); err != nil {
-			return err
-		}
+		s.all = append(s.all, *e.server)
 	}
 	for _, c := range s.certs {
 		if _, err := m.life.Add(life.Serve, "certificate of "+c.name, c.source.Run); err != nil {
@@ -99,7 +95,7 @@ func (m *Manager) newServers() error {
 			return err
 		}
 	}
-	for _, server := range s.all() {
+	for _, server := range s.all {
 		if _, err := m.life.Add(life.Serve, "server of "+server.Name(), server.Run); err != nil {
 			return err
 		}
@@ -108,15 +104,6 @@ func (m *Manager) newServers() error {
 		}
 	}
 	return nil
-}
-
-func (s *servers) all() (all []*serve.Server) {
-	for _, server := range []*serve.Server{s.metrics, s.probes, s.webhooks} {
-		if server != nil {
-			all = append(all, server)
-		}
-	}
-	return all
 }
 
 // metricsHandler serves the metrics, the pages of the program and, with Options.Debug, the debug pages.
@@ -144,19 +131,15 @@ const defaultDrain = 5 * time.Second
 
 // drain is how long the webhooks are served after the stop.
 func (w Webhooks) drain() time.Duration {
-	switch {
-	case w.Addr == "" || w.Drain < 0 || w.Drain == 0 && isLoopback(w.Addr):
+	if w.Addr == "" || w.Drain == 0 && isLoopback(w.Addr) {
 		return 0
-	case w.Drain == 0:
-		return defaultDrain
 	}
-	return w.Drain
+	return max(cmp.Or(w.Drain, defaultDrain), 0)
 }
 
 // drained returns at the end of the drain; at once, if the webhooks were never served.
 func (m *Manager) drained(stopped time.Time) {
-	s := m.servers.webhooks
-	if s == nil || s.Addr() == nil {
+	if m.Addrs().Webhooks == nil {
 		return
 	}
 	if rest := time.Until(stopped.Add(m.o.Webhooks.drain())); rest > 0 {
@@ -167,31 +150,22 @@ func (m *Manager) drained(stopped time.Time) {
 	}
 }
 
-// closing closes the connection after each answer once the manager stops. New connections lead to other
+// webhooksHandler closes the connection after each answer once the manager stops. New connections lead to other
 // replicas.
-func (m *Manager) closing(h http.Handler) http.Handler {
+func (m *Manager) webhooksHandler() (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.life.Stopping() > 0 {
 			w.Header().Set("Connection", "close")
 		}
-		h.ServeHTTP(w, r)
-	})
+		m.webhooks.mux.ServeHTTP(w, r)
+	}), nil
 }
 
-// webhookCert is the source of the certificate of the webhooks.
-func (m *Manager) webhookCert() (cert.Source, error) {
+// managedCert is the source of the certificate that the program makes for its webhooks.
+func (m *Manager) managedCert() (cert.Source, error) {
 	w := m.o.Webhooks
-	if w.CertDir != "" {
-		source, err := cert.NewFiles(cert.FilesOptions{Dir: w.CertDir, Logger: m.logger})
-		if err != nil {
-			return nil, badOption("Webhooks.CertDir", err)
-		}
-		return source, nil
-	}
 	o := w.Managed
-	if o.Name == "" {
-		o.Name = objectName(m.o.Name) + "-webhook-cert"
-	}
+	o.Name = cmp.Or(o.Name, objectName(m.o.Name)+"-webhook-cert")
 	if o.Namespace == "" {
 		var err error
 		if o.Namespace, err = podNamespace(); err != nil {
@@ -223,7 +197,7 @@ func (m *Manager) serving(ctx context.Context) {
 			m.logger.Warn("webhooks are not served: Options.Webhooks.Addr is empty", "webhooks", n)
 		}
 	}
-	for _, s := range m.servers.all() {
+	for _, s := range m.servers.all {
 		select {
 		case <-s.Listening():
 		case <-ctx.Done(): // also when a server fails

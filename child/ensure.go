@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -144,9 +145,7 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 	if e.gvk, err = object.KindOf(c.Scheme(), desired); err != nil {
 		return nil, fmt.Errorf("desired: %w", err)
 	}
-	if e.o.fieldOwner == "" {
-		e.o.fieldOwner = fieldOwner(e.parent)
-	}
+	e.o.fieldOwner = cmp.Or(e.o.fieldOwner, fieldOwner(e.parent))
 	if problem := checkFieldOwner(e.o.fieldOwner); problem != "" {
 		return nil, &InvalidError{Field: "FieldOwner", Problem: problem}
 	}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/object"
@@ -49,53 +50,30 @@ func asOnce(o *options) {
 	o.once, o.adopt, o.force, o.takeOver, o.recreate = true, false, false, nil, false
 }
 
-// repeats counts for each child how often in a row it differed in the same field. It is bounded: what it forgets begins
-// anew. It is safe for concurrent use.
-type repeats struct {
-	mu  sync.Mutex
-	all map[types.UID]repeat
-}
-
+// repeat is how often in a row a child differed in a field.
 type repeat struct {
 	field string
 	times int
 }
 
 const (
-	// maxRepeats bounds the children that are counted.
-	maxRepeats = 4096
+	// maxRepeats bounds the children that are counted, and repeatAge how long one is.
+	maxRepeats, repeatAge = 4096, 24 * time.Hour
 	// warnRepeated is how often in a row a child differs in one field before a warning says so.
 	warnRepeated = 5
 )
 
-// repeated counts the calls of this process. It is for a warning only.
-var repeated repeats
+// repeated has the repeats of children by uid. It counts the calls of this process, for a warning only.
+var repeated = cache.NewLRUExpireCache(maxRepeats)
 
-// note counts a difference, and returns how often it was the same.
-func (r *repeats) note(uid types.UID, field string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.all) >= maxRepeats {
-		for other := range r.all { // any one
-			delete(r.all, other)
-			break
-		}
-	}
-	if r.all == nil {
-		r.all = map[types.UID]repeat{}
-	}
-	x := r.all[uid]
+// noteRepeat counts a difference, and returns how often it was the same.
+func noteRepeat(uid types.UID, field string) int {
+	known, _ := repeated.Get(uid)
+	x, _ := known.(repeat)
 	if x.field != field {
 		x = repeat{field: field}
 	}
 	x.times++
-	r.all[uid] = x
+	repeated.Add(uid, x, repeatAge)
 	return x.times
-}
-
-// forget ends the count of a child that does not differ.
-func (r *repeats) forget(uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.all, uid)
 }

@@ -84,7 +84,7 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 		return nil, Unchanged, err
 	}
 	if field == "" && !e.mustTakeOver(live) {
-		repeated.forget(live.GetUID())
+		repeated.Remove(live.GetUID())
 		return live, Unchanged, nil
 	}
 	before, moved := e.withManagedFields(ctx, live), false
@@ -109,7 +109,7 @@ func (e *ensure) change(ctx context.Context, live object.Object) (object.Object,
 	if !moved && got.GetResourceVersion() == live.GetResourceVersion() {
 		return got, Unchanged, nil
 	}
-	if n := repeated.note(live.GetUID(), field); n == warnRepeated {
+	if n := noteRepeat(live.GetUID(), field); n == warnRepeated {
 		reconcile.Logger(ctx).Warn("child differs in the same field at every call: a value that is generated is for child.Once", "child", e.name, "field", field, "times", n)
 	}
 	return got, Updated, nil

@@ -1,12 +1,14 @@
 package condition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,8 +29,8 @@ const ReasonUnspecified = "Unspecified"
 
 // Find returns the condition of a type, and whether there is one.
 func Find(conditions []metav1.Condition, conditionType string) (metav1.Condition, bool) {
-	if i := index(conditions, conditionType); i >= 0 {
-		return conditions[i], true
+	if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
+		return *c, true
 	}
 	return metav1.Condition{}, false
 }
@@ -40,40 +42,20 @@ func IsTrue(conditions []metav1.Condition, conditionType string, generation int6
 	return ok && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= generation
 }
 
-func index(conditions []metav1.Condition, conditionType string) int {
-	return slices.IndexFunc(conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
-}
-
 // set puts c into the list, in place of the condition of its type or at the end. It reports whether
 // the list changed. LastTransitionTime stays if the status stays, and becomes now otherwise; that
 // of c is ignored. set does not write to the old list, which may be shared: it replaces the slice.
 func set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool {
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-	i := index(*conditions, c.Type)
-	if i < 0 {
-		*conditions = append(slices.Clip(*conditions), c)
-		return true
+	own := slices.Clone(*conditions)
+	if old := meta.FindStatusCondition(own, c.Type); old != nil && old.LastTransitionTime.IsZero() {
+		old.Status = "" // the time of its transition is unknown: it becomes now
 	}
-	old := (*conditions)[i]
-	if old.Status == c.Status && !old.LastTransitionTime.IsZero() {
-		c.LastTransitionTime = old.LastTransitionTime
+	changed := meta.SetStatusCondition(&own, c)
+	if changed {
+		*conditions = own
 	}
-	if old == c {
-		return false
-	}
-	*conditions = slices.Clone(*conditions)
-	(*conditions)[i] = c
-	return true
-}
-
-// remove removes the condition of a type, and reports whether there was one.
-func remove(conditions *[]metav1.Condition, conditionType string) bool {
-	i := index(*conditions, conditionType)
-	if i < 0 {
-		return false
-	}
-	*conditions = slices.Delete(slices.Clone(*conditions), i, i+1)
-	return true
+	return changed
 }
 
 // Summary returns one condition for several others that are good when True. It is False if one of
@@ -97,9 +79,7 @@ func Summary(conditionType string, conditions []metav1.Condition, generation int
 		if c.Status == metav1.ConditionTrue {
 			continue
 		}
-		if c.Message == "" {
-			c.Message = c.Reason
-		}
+		c.Message = cmp.Or(c.Message, c.Reason)
 		messages = append(messages, t+": "+c.Message)
 		if out.Status == metav1.ConditionTrue || out.Status == metav1.ConditionUnknown && c.Status == metav1.ConditionFalse {
 			out.Status, out.Reason = c.Status, c.Reason

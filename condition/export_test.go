@@ -1,8 +1,10 @@
 package condition
 
+import "k8s.io/apimachinery/pkg/api/meta"
+
 // The tests call these directly.
 var (
 	Set      = set
-	Remove   = remove
+	Remove   = meta.RemoveStatusCondition
 	Validate = validate
 )

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
@@ -92,7 +93,9 @@ func (s *Status[T, P]) Summarize(conditionType string, of ...string) {
 }
 
 // Remove removes a condition.
-func (s *Status[T, P]) Remove(conditionType string) { remove(s.conditions, conditionType) }
+func (s *Status[T, P]) Remove(conditionType string) {
+	meta.RemoveStatusCondition(s.conditions, conditionType)
+}
 
 // Patch sends the changes of the status since Begin, or since the last Patch, in one request. It
 // sends none if nothing has changed. Afterwards the object is as the server answered; it may be

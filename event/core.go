@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"container/list"
 	"time"
 
@@ -28,21 +29,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.Queue, l.Series = positive(l.Queue, 1000), positive(l.Series, 4000)
-	l.Burst, l.Attempts = positive(l.Burst, 100), positive(l.Attempts, 12)
-	l.Refresh, l.Window = positive(l.Refresh, 30*time.Second), positive(l.Window, 6*time.Minute)
-	if l.Rate == 0 {
-		l.Rate = 10
-	}
+	l.Queue, l.Series = cmp.Or(max(l.Queue, 0), 1000), cmp.Or(max(l.Series, 0), 4000)
+	l.Burst, l.Attempts = cmp.Or(max(l.Burst, 0), 100), cmp.Or(max(l.Attempts, 0), 12)
+	l.Refresh, l.Window = cmp.Or(max(l.Refresh, 0), 30*time.Second), cmp.Or(max(l.Window, 0), 6*time.Minute)
+	l.Rate = cmp.Or(l.Rate, 10)
 	return l
-}
-
-// positive returns n, or the default if n is zero or negative.
-func positive[N int | time.Duration](n, usual N) N {
-	if n > 0 {
-		return n
-	}
-	return usual
 }
 
 // Stats counts events by outcome: Recorded = Sent + Dropped + Unsent.

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -52,14 +53,8 @@ func (e Event) fit() Event {
 	if e.Type != Warning {
 		e.Type = Normal
 	}
-	e.Reason = cut(e.Reason, maxWord)
-	if e.Reason == "" {
-		e.Reason = "Unknown"
-	}
-	e.Action = cut(e.Action, maxWord)
-	if e.Action == "" {
-		e.Action = e.Reason
-	}
+	e.Reason = cmp.Or(cut(e.Reason, maxWord), "Unknown")
+	e.Action = cmp.Or(cut(e.Action, maxWord), e.Reason)
 	e.Note = cut(e.Note, maxNote)
 	return e
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,10 +80,8 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	if c, ok := w.(interface{ Scheme() *runtime.Scheme }); ok && o.Scheme == nil {
 		o.Scheme = c.Scheme()
 	}
-	o.Timeout = positive(o.Timeout, 10*time.Second)
-	if o.FlushTimeout == 0 {
-		o.FlushTimeout = 3 * time.Second
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 10*time.Second)
+	o.FlushTimeout = cmp.Or(o.FlushTimeout, 3*time.Second)
 	o.Logger = logguard.Logger(o.Logger)
 	return &Recorder{w: w, o: o, core: newCore(o.Limits, rand.Float64), wake: make(chan struct{}, 1)}, nil
 }

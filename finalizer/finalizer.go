@@ -1,6 +1,7 @@
 package finalizer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,8 +172,6 @@ func Result(err error) (reconcile.Result, error) {
 // after that time, or when the object changes. The finalizer stays until then. Zero and negative
 // mean one second. why is for people.
 func Wait(after time.Duration, why string) error {
-	if after <= 0 {
-		after = time.Second
-	}
+	after = cmp.Or(max(after, 0), time.Second)
 	return &WaitError{After: after, Why: why}
 }

@@ -56,8 +56,8 @@ func (l *Life) Run(ctx context.Context) error {
 	l.fail = fail
 	l.mu.Unlock()
 	var groups []*run.Group
-	for p := Serve; p < Phases && !done(stop); p++ {
-		l.reached(p)
+	for p := Serve; p < Phases && stop.Err() == nil; p++ {
+		l.change(func() { l.at = p })
 		if p == Lead && l.Elect != nil {
 			l.campaign(ctx, fail)
 			groups = append(groups, nil)
@@ -70,11 +70,11 @@ func (l *Life) Run(ctx context.Context) error {
 			l.Settled(stop, p)
 		}
 	}
-	l.reached(Phases)
+	l.change(func() { l.at = Phases })
 	<-stop.Done()
 	cause := context.Cause(stop)
 	stopped := time.Now()
-	l.setStopped(stopped)
+	l.change(func() { l.stopped = stopped })
 	l.Logger.Info("manager stops", "cause", cause)
 	var late []error
 	for i := len(groups) - 1; i >= 0; i-- {
@@ -113,29 +113,14 @@ func (l *Life) Begin() error {
 
 // Finish ends what Begin began.
 func (l *Life) Finish() {
-	l.mu.Lock()
-	l.running, l.stopped = false, time.Time{}
-	l.mu.Unlock()
-	l.notify()
+	l.change(func() { l.running, l.stopped = false, time.Time{} })
 }
 
-// reached records that a phase starts; Phases: all have started.
-func (l *Life) reached(p Phase) {
+// change changes what Ready and Stopping say, and calls Changed.
+func (l *Life) change(how func()) {
 	l.mu.Lock()
-	l.at = p
+	how()
 	l.mu.Unlock()
-	l.notify()
-}
-
-// setStopped records that the phases are told to stop.
-func (l *Life) setStopped(stopped time.Time) {
-	l.mu.Lock()
-	l.stopped = stopped
-	l.mu.Unlock()
-	l.notify()
-}
-
-func (l *Life) notify() {
 	if l.Changed != nil {
 		l.Changed()
 	}
@@ -188,8 +173,8 @@ func (l *Life) shut(p Phase) {
 // end stops a phase and waits until its members have ended. It returns an error when its bound passes
 // first. A nil group stands for the phase of the campaign.
 func (l *Life) end(p Phase, group *run.Group, cause error) error {
-	l.shut(p)
 	l.mu.Lock()
+	l.groups[p] = nil
 	var waits []<-chan struct{}
 	for _, b := range l.order {
 		if b.phase == p && !b.endedLocked() {
@@ -205,7 +190,10 @@ func (l *Life) end(p Phase, group *run.Group, cause error) error {
 		waits = append(waits, c.ended) // after its members
 	}
 	if !await(waits, l.Bounds[p]) {
-		if names := l.unended(p); len(names) > 0 {
+		l.mu.Lock()
+		names := l.unendedLocked(p)
+		l.mu.Unlock()
+		if len(names) > 0 {
 			return l.Late(p, l.Bounds[p], names)
 		}
 	}
@@ -233,14 +221,8 @@ func await(ends []<-chan struct{}, bound time.Duration) bool {
 	return true
 }
 
-// unended names the members of a phase that have not ended. The election waits for all members, so it is
+// unendedLocked names the members of a phase that have not ended. The election waits for all members, so it is
 // named only when it alone has not ended.
-func (l *Life) unended(p Phase) (names []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.unendedLocked(p)
-}
-
 func (l *Life) unendedLocked(p Phase) (names []string) {
 	for _, b := range l.order {
 		if b.phase == p && !b.endedLocked() {
@@ -280,8 +262,6 @@ func (l *Life) result(cause error, late []error) error {
 	}
 	return errors.Join(errs...)
 }
-
-func done(ctx context.Context) bool { return ctx.Err() != nil }
 
 func isClosed(ch <-chan struct{}) bool {
 	select {

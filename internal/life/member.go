@@ -106,7 +106,7 @@ func (b *member) end(ctx context.Context, err error) {
 	b.life.mu.Lock()
 	defer b.life.mu.Unlock()
 	b.cancel = nil
-	stopped := done(ctx)
+	stopped := ctx.Err() != nil
 	if err == nil || stopped && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())) {
 		return
 	}

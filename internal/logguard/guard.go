@@ -15,6 +15,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/run"
@@ -28,10 +29,11 @@ const Patience = time.Second
 type guard struct {
 	token chan struct{} // holds one token; the goroutine inside the handler has it
 
-	mu         sync.Mutex
-	stuck      bool   // the holder of the token exceeds Patience
-	dropped    uint64 // total
-	unreported uint64 // dropped and not reported yet
+	stuck      atomic.Bool   // the holder of the token exceeds Patience. mu guards writes
+	dropped    atomic.Uint64 // total
+	unreported atomic.Uint64 // dropped and not reported yet
+
+	mu sync.Mutex
 }
 
 // handler implements slog.Handler.
@@ -58,7 +60,7 @@ func Logger(l *slog.Logger) *slog.Logger {
 // for longer than [Patience]. A goroutine waits there.
 func Stuck(l *slog.Logger) bool {
 	h, ok := l.Handler().(*handler)
-	return ok && h.isStuck()
+	return ok && h.stuck.Load()
 }
 
 // Dropped returns the number of dropped lines of a guarded logger and of those derived from it.
@@ -67,15 +69,7 @@ func Dropped(l *slog.Logger) uint64 {
 	if !ok {
 		return 0
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.dropped
-}
-
-func (g *guard) isStuck() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.stuck
+	return h.dropped.Load()
 }
 
 // Enabled implements slog.Handler.
@@ -101,7 +95,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	select {
 	case <-h.token:
 	default:
-		if h.isStuck() {
+		if h.stuck.Load() {
 			h.drop()
 			return nil
 		}
@@ -128,19 +122,8 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (g *guard) drop() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.dropped++
-	g.unreported++
-}
-
-// takeUnreported returns the number of dropped lines to report, and resets it.
-func (g *guard) takeUnreported() uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := g.unreported
-	g.unreported = 0
-	return n
+	g.dropped.Add(1)
+	g.unreported.Add(1)
 }
 
 // line is a line that is being written by the holder of the token.
@@ -156,8 +139,8 @@ type line struct {
 func (l *line) abandon() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stuck = !l.written
-	return l.stuck
+	l.stuck.Store(!l.written)
+	return !l.written
 }
 
 // write writes the line and returns the token.
@@ -165,13 +148,14 @@ func (l *line) write(ctx context.Context) {
 	l.err = run.ErrGoexit
 	defer func() {
 		l.mu.Lock()
-		l.written, l.stuck = true, false
+		l.written = true
+		l.stuck.Store(false)
 		l.mu.Unlock()
 		l.token <- struct{}{}
 		close(l.done)
 	}()
 	l.err = run.Safely("log handler", func() error { return l.inner.Handle(ctx, l.record) })
-	if n := l.takeUnreported(); n > 0 && l.inner.Enabled(ctx, slog.LevelWarn) {
+	if n := l.unreported.Swap(0); n > 0 && l.inner.Enabled(ctx, slog.LevelWarn) {
 		dropped := slog.NewRecord(time.Now(), slog.LevelWarn, "log lines were dropped: the log was blocked", 0)
 		dropped.AddAttrs(slog.Uint64("lines", n))
 		_ = run.Safely("log handler", func() error { return l.inner.Handle(ctx, dropped) })

@@ -2,6 +2,7 @@ package cert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func NewFiles(o FilesOptions) (*Files, error) {
 		}
 	}
 	o.Cert, o.Key = resolvePath(o.Dir, o.Cert, "tls.crt"), resolvePath(o.Dir, o.Key, "tls.key")
-	o.Interval = positive(o.Interval, defaultInterval)
+	o.Interval = cmp.Or(max(o.Interval, 0), defaultInterval)
 	o.Logger = logguard.Logger(o.Logger)
 	f := &Files{service: newService(), o: o}
 	f.core = filesCore{cert: o.Cert, key: o.Key, interval: o.Interval}
@@ -72,9 +73,7 @@ func NewFiles(o FilesOptions) (*Files, error) {
 }
 
 func resolvePath(dir, name, defaultName string) string {
-	if name == "" {
-		name = defaultName
-	}
+	name = cmp.Or(name, defaultName)
 	if filepath.IsAbs(name) {
 		return name
 	}

@@ -185,9 +185,7 @@ func (k *keeper) write(ctx context.Context, now time.Time, secret *corev1.Secret
 	if err != nil {
 		return err
 	}
-	if secret == nil {
-		secret = k.template
-	}
+	secret = cmp.Or(secret, k.template)
 	s, err := st.write(secret)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,15 +149,12 @@ func (o ManagedOptions) validated() (ManagedOptions, error) {
 	if len(o.DNSNames)+len(o.IPs) == 0 {
 		return o, badManaged("Service", "is empty, and so are DNSNames and IPs")
 	}
-	if o.Settle == 0 {
-		o.Settle = defaultSettle
-	}
-	o.Settle = max(o.Settle, 0)
-	o.Poll = positive(o.Poll, defaultPoll)
-	o.Validity = positive(o.Validity, defaultValidity)
-	o.Rotate = positive(o.Rotate, o.Validity*2/3)
-	o.CAValidity = positive(o.CAValidity, max(defaultCA, o.Validity))
-	o.CARotate = positive(o.CARotate, o.CAValidity*2/3)
+	o.Settle = max(cmp.Or(o.Settle, defaultSettle), 0)
+	o.Poll = cmp.Or(max(o.Poll, 0), defaultPoll)
+	o.Validity = cmp.Or(max(o.Validity, 0), defaultValidity)
+	o.Rotate = cmp.Or(max(o.Rotate, 0), o.Validity*2/3)
+	o.CAValidity = cmp.Or(max(o.CAValidity, 0), max(defaultCA, o.Validity))
+	o.CARotate = cmp.Or(max(o.CARotate, 0), o.CAValidity*2/3)
 	switch {
 	case o.Validity-o.Rotate <= 2*o.Settle:
 		return o, badManaged("Rotate", "%v leaves %v of the Validity, which must be more than twice the Settle of %v", o.Rotate, o.Validity-o.Rotate, o.Settle)
@@ -167,14 +165,6 @@ func (o ManagedOptions) validated() (ManagedOptions, error) {
 	}
 	o.Logger = logguard.Logger(o.Logger)
 	return o, nil
-}
-
-// positive returns d, or the default if d is zero or negative.
-func positive(d, usual time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return usual
 }
 
 // fieldOf has the field of ManagedOptions that names the targets of a kind.

@@ -98,31 +98,19 @@ func parseKey(name string, data []byte) (crypto.Signer, error) {
 		case block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "":
 			return nil, &FormatError{Name: name, Problem: "has a private key that is encrypted"}
 		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
-			return decodeKey(name, block)
+			return decodeKey(name, block.Bytes)
 		}
 		data = rest
 	}
 }
 
-// keyForms are the forms of a private key, by label.
-var keyForms = map[string]func([]byte) (any, error){
-	"PRIVATE KEY":     x509.ParsePKCS8PrivateKey,
-	"RSA PRIVATE KEY": func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
-	"EC PRIVATE KEY":  func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
-}
-
-// decodeKey tries all forms, because tools mislabel keys. The error is that of the form that the
-// label names.
-func decodeKey(name string, block *pem.Block) (crypto.Signer, error) {
-	labelled, ok := keyForms[block.Type]
-	if !ok {
-		labelled = keyForms["PRIVATE KEY"]
-	}
-	key, problem := labelled(block.Bytes)
-	for _, parse := range keyForms {
-		if other, err := parse(block.Bytes); problem != nil && err == nil {
-			key, problem = other, nil
-		}
+// decodeKey tries all forms, because tools mislabel keys.
+func decodeKey(name string, der []byte) (crypto.Signer, error) {
+	key, problem := x509.ParsePKCS8PrivateKey(der)
+	if rsa, err := x509.ParsePKCS1PrivateKey(der); err == nil {
+		key, problem = rsa, nil
+	} else if ec, err := x509.ParseECPrivateKey(der); err == nil {
+		key, problem = ec, nil
 	}
 	if problem != nil {
 		return nil, &FormatError{name, "has a private key that does not parse", problem}

@@ -1,6 +1,7 @@
 package cert
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -132,9 +133,7 @@ func issuerOf(leaf *x509.Certificate, bundle []*x509.Certificate) *x509.Certific
 func (st *state) write(s *corev1.Secret) (*corev1.Secret, error) {
 	s = s.DeepCopy()
 	metav1.SetMetaDataLabel(&s.ObjectMeta, Label, "true")
-	if s.Type == "" {
-		s.Type = corev1.SecretTypeTLS
-	}
+	s.Type = cmp.Or(s.Type, corev1.SecretTypeTLS)
 	if s.Data == nil {
 		s.Data = map[string][]byte{}
 	}

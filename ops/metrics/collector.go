@@ -93,7 +93,7 @@ func (m *Metrics) AddCache(watches func() []cache.Watch) (remove func()) {
 // AddEvents adds a recorder, whose statistics every scrape reads: event.Recorder.Stats. The figures
 // of several recorders are added up.
 func (m *Metrics) AddEvents(stats func() event.Stats) (remove func()) {
-	end, _ := m.pulled.add("events", "", func(s *scrape) { s.events(stats()) })
+	end, _ := m.pulled.add("events", "", func(s *scrape) { write(s, eventFigures, stats(), "") })
 	return func() { end() }
 }
 
@@ -109,7 +109,7 @@ func (m *Metrics) AddLeader(lease string, leads func() bool) (remove func(), err
 // cert.Source.Stats. The error is a *TakenError.
 func (m *Metrics) AddCertificate(name string, stats func() cert.Stats) (remove func(), err error) {
 	name = label(name)
-	end, err := m.pulled.add("certificate", name, func(s *scrape) { s.certificate(name, stats()) })
+	end, err := m.pulled.add("certificate", name, func(s *scrape) { write(s, certificateFigures, stats(), name) })
 	return func() { end() }, err
 }
 
@@ -117,7 +117,7 @@ func (m *Metrics) AddCertificate(name string, stats func() cert.Stats) (remove f
 // *TakenError.
 func (m *Metrics) AddServer(name string, stats func() serve.Stats) (remove func(), err error) {
 	name = label(name)
-	end, err := m.pulled.add("server", name, func(s *scrape) { s.server(name, stats()) })
+	end, err := m.pulled.add("server", name, func(s *scrape) { write(s, serverFigures, stats(), name) })
 	return func() { end() }, err
 }
 
@@ -174,10 +174,10 @@ type scrape struct {
 	labelled map[string][]int
 }
 
-// add adds a value to a series.
+// add adds a value to a series. Labels that the metric does not have are left out.
 func (s *scrape) add(d *desc, v float64, labels ...string) {
 	k := series{desc: d}
-	copy(k.labels[:], labels)
+	copy(k.labels[:d.labels], labels)
 	fold(s.values, k, v)
 }
 

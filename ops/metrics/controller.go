@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -110,9 +111,7 @@ func (m *Metrics) Controller(name string, workers int) controller.Hooks {
 				return
 			}
 			c := problems[p.Part]
-			if c == nil {
-				c = problems[otherPart]
-			}
+			c = cmp.Or(c, problems[otherPart])
 			c.Inc()
 		},
 		Waited: func(d time.Duration) { waited.Observe(d.Seconds()) },

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,9 +79,7 @@ func New(name string, o Options) (*Set, error) {
 	if !validName(name) {
 		return nil, &option.Error{Of: "probe.New", Field: "name", Err: badName(name)}
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Second
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 5*time.Second)
 	o.Logger = logguard.Logger(o.Logger).With("probe", name)
 	return &Set{name: name, o: o, checks: map[string]*check{}}, nil
 }
@@ -225,16 +224,9 @@ func (s *Set) all() []*check {
 	return slices.Collect(maps.Values(s.checks))
 }
 
+// nameBytes are the bytes that a name may have.
+const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+
 func validName(name string) bool {
-	if name == "" || len(name) > 128 || name == "." || name == ".." {
-		return false
-	}
-	for _, b := range []byte(name) {
-		switch {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '-', b == '_', b == '.', b == ':':
-		default:
-			return false
-		}
-	}
-	return true
+	return name != "" && len(name) <= 128 && name != "." && name != ".." && strings.Trim(name, nameBytes) == ""
 }

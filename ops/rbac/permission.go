@@ -57,11 +57,6 @@ func (p Permission) Rule() rbacv1.PolicyRule {
 	return r
 }
 
-// wild reports whether the permission has a "*".
-func (p Permission) wild() bool {
-	return p.Verb == "*" || p.Group == "*" || strings.Contains(p.Resource, "*") || strings.HasSuffix(p.URL, "*")
-}
-
 // covers reports whether the permission, which may have a "*", grants q, as an API server judges.
 func (p Permission) covers(q Permission) bool {
 	if p.Verb != "*" && p.Verb != q.Verb || (p.URL == "") != (q.URL == "") {

@@ -40,15 +40,7 @@ func Union(rules ...Rules) Rules {
 
 // Covers reports whether the rules grant a permission, for its name or for all names, also by a "*".
 func (r Rules) Covers(p Permission) bool {
-	if _, ok := slices.BinarySearchFunc(r.all, p, Permission.Compare); ok {
-		return true
-	}
-	whole := p
-	whole.Name = ""
-	if _, ok := slices.BinarySearchFunc(r.all, whole, Permission.Compare); ok {
-		return true
-	}
-	return slices.ContainsFunc(r.all, func(q Permission) bool { return q.wild() && q.covers(p) })
+	return slices.ContainsFunc(r.all, func(q Permission) bool { return q.covers(p) })
 }
 
 // Missing returns the permissions of need that have does not grant.

@@ -78,9 +78,7 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 	}
 	if v != http.ErrAbortHandler {
 		s.panics.Add(1)
-		if l := s.panicLog.next(s.o.Logger); l != nil {
-			l.Error("HTTP handler panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-		}
+		s.panicLog.Next(s.o.Logger).Error("HTTP handler panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 		if !a.begun {
 			h := a.Header()
 			for name := range h {

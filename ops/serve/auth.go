@@ -63,7 +63,7 @@ func Authorized(c client.Client, h http.Handler, o AuthOptions) http.Handler {
 	o.Logger = logguard.Logger(o.Logger)
 	slots := make(chan struct{}, o.MaxReviews)
 	return &authorizer{
-		c: c, o: o, next: h, failures: throttledLog{interval: 10 * time.Second},
+		c: c, o: o, next: h, failures: logguard.Throttle{Interval: 10 * time.Second},
 		users: newReviews[*authenticationv1.UserInfo](o, slots, func(u *authenticationv1.UserInfo) bool { return u != nil }),
 		may:   newReviews[bool](o, slots, func(yes bool) bool { return yes }),
 	}
@@ -77,7 +77,7 @@ type authorizer struct {
 
 	users    *reviews[*authenticationv1.UserInfo] // by token; nil for an invalid token
 	may      *reviews[bool]                       // by token, verb and path
-	failures throttledLog
+	failures logguard.Throttle
 }
 
 // ServeHTTP implements http.Handler.
@@ -96,10 +96,7 @@ func (g *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	of := digest(sha256.Sum256([]byte(token)))
 	user, err := g.users.get(ctx, of, func(ctx context.Context) (*authenticationv1.UserInfo, error) { return g.review(ctx, token) })
 	if err != nil {
-		if l := g.failureLog(r); l != nil {
-			l.Warn("token review failed", "err", err)
-		}
-		unavailable(w)
+		g.unavailable(w, r).Warn("token review failed", "err", err)
 		return
 	}
 	if user == nil {
@@ -110,10 +107,7 @@ func (g *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := digest(sha256.Sum256(fmt.Appendf(of[:], "%s %s", verb, r.URL.Path)))
 	allowed, err := g.may.get(ctx, asked, func(ctx context.Context) (bool, error) { return g.access(ctx, user, verb, r.URL.Path) })
 	if err != nil {
-		if l := g.failureLog(r); l != nil {
-			l.Warn("subject access review failed", "err", err)
-		}
-		unavailable(w)
+		g.unavailable(w, r).Warn("subject access review failed", "err", err)
 		return
 	}
 	if !allowed {
@@ -159,18 +153,15 @@ func challenge(w http.ResponseWriter, given bool) {
 	http.Error(w, text, http.StatusUnauthorized)
 }
 
-// failureLog returns the logger for a failed review, or nil. A client that has left is no failure.
-func (g *authorizer) failureLog(r *http.Request) *slog.Logger {
-	if r.Context().Err() != nil {
-		return nil
-	}
-	return g.failures.next(g.o.Logger)
-}
-
-// unavailable denies a request because its review failed. The reason is only logged.
-func unavailable(w http.ResponseWriter) {
+// unavailable denies a request because its review failed. It returns the logger for the reason, which the caller is not
+// told. A client that has left is no failure.
+func (g *authorizer) unavailable(w http.ResponseWriter, r *http.Request) *slog.Logger {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, "authorization is temporarily unavailable", http.StatusServiceUnavailable)
+	if r.Context().Err() != nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return g.failures.Next(g.o.Logger)
 }
 
 // review returns the user of a token, or nil if the token is invalid.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
@@ -25,7 +26,7 @@ type Server struct {
 	listening chan struct{} // of this run or the next one
 
 	requests, panics, timeouts, refused atomic.Uint64
-	panicLog, netLog, acceptLog         throttledLog
+	panicLog, netLog, acceptLog         logguard.Throttle
 }
 
 // Stats holds counters of a server since New, over all runs.
@@ -48,7 +49,7 @@ func New(o Options) (*Server, error) {
 	}
 	return &Server{
 		o: o, listening: make(chan struct{}),
-		panicLog: throttledLog{interval: time.Minute}, netLog: throttledLog{interval: time.Second}, acceptLog: throttledLog{interval: 10 * time.Second},
+		panicLog: logguard.Throttle{Interval: time.Minute}, netLog: logguard.Throttle{Interval: time.Second}, acceptLog: logguard.Throttle{Interval: 10 * time.Second},
 	}, nil
 }
 
@@ -127,9 +128,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 		if ctx.Err() != nil {
 			return
 		}
-		if l := s.acceptLog.next(s.o.Logger); l != nil {
-			l.Warn("cannot accept connections", "err", err)
-		}
+		s.acceptLog.Next(s.o.Logger).Warn("cannot accept connections", "err", err)
 	})
 	// Requests outlive ctx: the end of ctx stops the intake only.
 	work, drop := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -41,30 +42,25 @@ type Options struct {
 
 // Endpoint serves one webhook.
 type Endpoint struct {
-	name   string
-	logger *slog.Logger
-	limits Limits
-	hooks  Hooks
-	parse  func([]byte) (Job, *RefusalError)
-
-	slots   chan struct{}
-	budget  *Budget
-	answers bool
+	o     Options // with defaults
+	slots chan struct{}
 
 	lostMu sync.Mutex // held while the hook runs, so that it sees the counts in order
 	lost   int
 
-	complaints complaints
+	complaints logguard.Throttle // a broken webhook fails at every request
 }
+
+// logInterval is the interval between two problems in the log.
+const logInterval = time.Second
 
 // NewEndpoint returns an endpoint. It starts no goroutine.
 func NewEndpoint(o Options) *Endpoint {
-	l := o.Limits.withDefaults(o.DefaultBody)
-	if o.Budget == nil || l.Buffered != 0 {
-		o.Budget = NewBudget(l.Buffered)
+	o.Limits, o.Logger = o.Limits.withDefaults(o.DefaultBody), o.Logger.With("webhook", o.Name)
+	if o.Budget == nil || o.Limits.Buffered != 0 {
+		o.Budget = NewBudget(o.Limits.Buffered)
 	}
-	return &Endpoint{name: o.Name, logger: o.Logger.With("webhook", o.Name), limits: l, hooks: o.Hooks, parse: o.Parse,
-		slots: make(chan struct{}, l.Concurrency), budget: o.Budget, answers: o.AnswersBodies}
+	return &Endpoint{o: o, slots: make(chan struct{}, o.Limits.Concurrency), complaints: logguard.Throttle{Interval: logInterval}}
 }
 
 // These are the states of an exchange. The side that moves it on from running decides which side
@@ -95,20 +91,43 @@ var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // release returns all resources of x to their pools. x must not be used afterwards.
 func (x *exchange) release() {
-	x.e.budget.release(&x.held)
+	x.e.o.Budget.release(&x.held)
 	if x.job != nil {
 		x.cancel()
 		<-x.e.slots
 	}
-	x.reset()
+	*x = exchange{in: reuse(x.in), out: reuse(x.out)}
 	exchanges.Put(x)
 }
+
+// begin reads and parses a request, and takes a slot for its handler. unread says that the body was not read to its end.
+func (x *exchange) begin(w http.ResponseWriter, r *http.Request, start time.Time) (no *RefusalError, unread bool) {
+	o := &x.e.o
+	o.Budget.begin(&x.held, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }, start)
+	if x.in, no = read(r, x.in, o.Limits.Body, o.Budget, &x.held); no == nil {
+		no = x.reserveAnswer(r.Context())
+	}
+	if no != nil {
+		return no, true
+	}
+	select {
+	case x.e.slots <- struct{}{}:
+	default:
+		return tooMany(), false
+	}
+	if x.job, no = o.Parse(x.in); no != nil {
+		<-x.e.slots
+	}
+	return no, false
+}
+
+func tooMany() *RefusalError { return busy("too many handlers are running") }
 
 // reserveAnswer reserves memory for an answer as large as the body, so that the handler does not
 // grow it piecemeal.
 func (x *exchange) reserveAnswer(ctx context.Context) *RefusalError {
-	if size := len(x.in) + len(x.in)/8; x.e.answers && size > maxReuse && size > cap(x.out) {
-		if err := x.e.budget.take(ctx, &x.held, int64(size)); err != nil {
+	if size := len(x.in) + len(x.in)/8; x.e.o.AnswersBodies && size > maxReuse && size > cap(x.out) {
+		if err := x.e.o.Budget.take(ctx, &x.held, int64(size)); err != nil {
 			return refusal(err)
 		}
 		x.out = make([]byte, 0, size)
@@ -116,17 +135,12 @@ func (x *exchange) reserveAnswer(ctx context.Context) *RefusalError {
 	return nil
 }
 
-func (x *exchange) reset() {
-	x.e, x.job, x.ctx, x.cancel, x.done, x.denied, x.err = nil, nil, nil, nil, nil, false, nil
-	x.held = reservation{}
-	x.in, x.out = x.in[:0], x.out[:0]
-	if cap(x.in) > maxReuse {
-		x.in = nil
+// reuse returns an empty buffer for the next request: b, unless it is large.
+func reuse(b []byte) []byte {
+	if cap(b) > maxReuse {
+		return nil
 	}
-	if cap(x.out) > maxReuse {
-		x.out = nil
-	}
-	x.state.Store(running)
+	return b[:0]
 }
 
 var (
@@ -140,55 +154,36 @@ var (
 // its time is over. An abandoned handler keeps its slot of Limits.Concurrency until it ends.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	if e.hooks.Started != nil {
-		e.hooks.Started(e.name)
+	if e.o.Hooks.Started != nil {
+		e.o.Hooks.Started(e.o.Name)
 	}
-	call := Call{Webhook: e.name, Code: http.StatusOK}
+	call := Call{Webhook: e.o.Name, Code: http.StatusOK}
 	e.serve(w, r, start, &call)
-	if e.hooks.Done != nil {
+	if e.o.Hooks.Done != nil {
 		call.Duration = time.Since(start)
-		e.hooks.Done(call)
+		e.o.Hooks.Done(call)
 	}
 }
 
 func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time, call *Call) {
-	if no := check(r, e.limits.Body); no != nil {
-		e.refuse(w, r, no, call, true)
-		return
+	no := check(r, e.o.Limits.Body)
+	if no == nil && len(e.slots) == cap(e.slots) {
+		no = tooMany()
 	}
-	if len(e.slots) == cap(e.slots) {
-		e.refuse(w, r, busy("too many handlers are running"), call, true)
+	if no != nil {
+		e.refuse(w, r, no, call, true)
 		return
 	}
 	x := exchanges.Get().(*exchange)
 	x.e = e
-	var no *RefusalError
-	e.budget.begin(&x.held, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }, start)
-	if x.in, no = read(r, x.in, e.limits.Body, e.budget, &x.held); no == nil {
-		no = x.reserveAnswer(r.Context())
-	}
-	if no != nil {
+	if no, unread := x.begin(w, r, start); no != nil {
 		x.release()
-		e.refuse(w, r, no, call, true)
+		e.refuse(w, r, no, call, unread)
 		return
 	}
-	select {
-	case e.slots <- struct{}{}:
-	default:
-		x.release()
-		e.refuse(w, r, busy("too many handlers are running"), call, false)
-		return
-	}
-	job, no := e.parse(x.in)
-	if no != nil {
-		<-e.slots
-		x.release()
-		e.refuse(w, r, no, call, false)
-		return
-	}
-	x.job, x.done = job, make(chan struct{}, 1)
-	uid := job.UID()
-	bound := e.limits.bound(callerTimeout(r.URL.RawQuery))
+	x.done = make(chan struct{}, 1)
+	uid := x.job.UID()
+	bound := e.o.Limits.bound(callerTimeout(r.URL.RawQuery))
 	if bound > 0 {
 		x.ctx, x.cancel = context.WithTimeout(r.Context(), bound)
 	} else {
@@ -219,12 +214,12 @@ func (x *exchange) work() {
 			return
 		}
 		if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
-			e.complaints.log(e.logger, "panic in a webhook after its timeout", "error", p, "stack", string(p.Stack))
+			e.complaints.Next(e.o.Logger).Error("panic in a webhook after its timeout", "error", p, "stack", string(p.Stack))
 		}
 		x.release()
 		e.returned()
 	}()
-	x.err = run.Safely(e.name, func() (err error) {
+	x.err = run.Safely(e.o.Name, func() (err error) {
 		x.out, x.denied, err = x.job.Serve(x.ctx, x.out)
 		return err
 	})
@@ -239,7 +234,7 @@ func (e *Endpoint) abandon(x *exchange) bool {
 		return false
 	}
 	e.lost++
-	e.complaints.log(e.logger, "webhook exceeded its time and was abandoned: it must return when its context ends", "running", e.lost)
+	e.complaints.Next(e.o.Logger).Error("webhook exceeded its time and was abandoned: it must return when its context ends", "running", e.lost)
 	e.reportLost()
 	return true
 }
@@ -253,8 +248,8 @@ func (e *Endpoint) returned() {
 }
 
 func (e *Endpoint) reportLost() {
-	if e.hooks.Lost != nil {
-		e.hooks.Lost(e.name, e.lost)
+	if e.o.Hooks.Lost != nil {
+		e.o.Hooks.Lost(e.o.Name, e.lost)
 	}
 }
 
@@ -268,7 +263,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 	var no *RefusalError
 	if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
 		call.Panic = p
-		e.complaints.log(e.logger, "panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
+		e.complaints.Next(e.o.Logger).Error("panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
 		// The panic's value may be confidential, so the caller does not get it.
 		no = &RefusalError{Code: http.StatusInternalServerError, Message: "the webhook panicked"}
 	} else if x.ctx.Err() != nil {
@@ -302,7 +297,7 @@ func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *RefusalErr
 	if shut && r.ContentLength != 0 {
 		h["Connection"] = closeConn
 	}
-	e.logger.Debug("webhook request refused", "code", no.Code, "error", no, "uid", no.UID)
+	e.o.Logger.Debug("webhook request refused", "code", no.Code, "error", no, "uid", no.UID)
 	write(w, no.Code, no.append(make([]byte, 0, 256)))
 }
 

@@ -175,9 +175,9 @@ func TestBodyIsReadUpToItsLimit(t *testing.T) {
 
 // used returns the bytes that are counted for the requests of an endpoint.
 func used(e *Endpoint) int64 {
-	e.budget.mu.Lock()
-	defer e.budget.mu.Unlock()
-	return e.budget.used
+	e.o.Budget.mu.Lock()
+	defer e.o.Budget.mu.Unlock()
+	return e.o.Budget.used
 }
 
 func TestHandlerErrorsBecomeStatuses(t *testing.T) {
@@ -383,7 +383,7 @@ func TestConcurrentRequestsGetTheirOwnAnswers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for range e.limits.Concurrency { // until the abandoned handlers have ended
+	for range e.o.Limits.Concurrency { // until the abandoned handlers have ended
 		e.slots <- struct{}{}
 	}
 	if used := used(e); used != 0 {
