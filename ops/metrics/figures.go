@@ -172,11 +172,11 @@ func (s *scrape) watch(w cache.Watch) {
 		lag = max(s.now.Sub(at), 0).Seconds()
 	}
 	s.add(lagDesc, lag, name)
-	s.add(queuedDesc, float64(f.Queue.Depth), name)
+	s.add(queuedDesc, float64(f.Queued), name)
 	s.add(backlogDesc, float64(f.Handlers.Pending), name)
 	s.add(behindDesc, f.Handlers.Oldest.Seconds(), name)
 	s.add(panicsDesc, float64(f.Handlers.Panics), name)
-	s.add(coalescedDesc, float64(f.Queue.Merged), name, "cache")
+	s.add(coalescedDesc, float64(f.Coalesced), name, "cache")
 	s.add(coalescedDesc, float64(f.Handlers.Merged), name, "handler")
 	s.add(auditsDesc, float64(f.Audit.Agreed), name, "agreed")
 	s.add(auditsDesc, float64(f.Audit.Repairs), name, "repaired")
