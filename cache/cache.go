@@ -129,7 +129,6 @@ type openKind struct {
 	kind       informer.Kind
 	namespaces []string // sorted; [""] means all
 	shares     []*shared
-	views      sync.Map // of *wire.Projection, by the Go type of views
 	users      int
 	readBy     map[schema.GroupVersionKind]*openKind // the map of the cache that has it; nil: none
 }

@@ -10,23 +10,22 @@ import (
 
 // Held returns a version of an object for the HeldBy of a client.Live. It reports false for a kind with a
 // transform, because that is not held as received.
-func (c *Cache) Held(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool) {
+func (c *Cache) Held(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (body []byte, protobuf, ok bool) {
 	h := c.lookUp(kind, false)
 	if _, other := c.transformed.Load(kind); h == nil || other {
-		return wire.Raw{}, false
+		return nil, false, false
 	}
 	shares, err := h.in(key.Namespace)
 	if err != nil {
-		return wire.Raw{}, false
+		return nil, false, false
 	}
 	e, err := shares[0].informer().Entry(key)
 	if err != nil || e.UID() != uid || e.ResourceVersion() != version {
-		return wire.Raw{}, false
+		return nil, false, false
 	}
-	var held wire.Raw
 	err = e.Read(func(raw wire.Raw) error {
-		held = raw.Clone()
+		body, protobuf = raw.Clone().Bytes, raw.Encoding == wire.Protobuf
 		return nil
 	})
-	return held, err == nil
+	return body, protobuf, err == nil
 }

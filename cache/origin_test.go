@@ -11,6 +11,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -37,15 +38,19 @@ func TestHeldReturnsThatVersionOnly(t *testing.T) {
 				}
 				made := newCache(t, cl, tt.o)
 				held := func(key object.Key, uid apitypes.UID, version string) bool {
-					raw, ok := made.Held(kind("Pod"), key, uid, version)
+					body, protobuf, ok := made.Held(kind("Pod"), key, uid, version)
 					if !ok {
 						return false
+					}
+					raw := wire.Raw{Kind: &wire.Kind{GVK: kind("Pod")}, Encoding: wire.JSON, Bytes: body}
+					if protobuf {
+						raw.Encoding = wire.Protobuf
 					}
 					var got corev1.Pod
 					if err := raw.Decode(&got); err != nil || got.Name != "p" || got.Spec.NodeName != "n" {
 						t.Errorf("%+v %v", got, err)
 					}
-					clear(raw.Bytes)
+					clear(body)
 					return true
 				}
 				if held(object.KeyOf(p), "", "") {

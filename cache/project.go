@@ -3,11 +3,8 @@ package cache
 import (
 	"context"
 	"iter"
-	"reflect"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -19,23 +16,7 @@ func (c *Cache) Project(ctx context.Context, key object.Key, proto object.Object
 	if err != nil {
 		return err
 	}
-	p, err := h.projection(in, view)
-	if err != nil {
-		return err
-	}
-	return h.explainMissing(key, in.ProjectKey(key, p, view, readOptions(o.EvenUnavailable)...))
-}
-
-// projection returns the projection onto view, from the cache if possible.
-func (h *openKind) projection(in *informer.Informer, view any) (*wire.Projection, error) {
-	if p, ok := h.views.Load(reflect.TypeOf(view)); ok {
-		return p.(*wire.Projection), nil
-	}
-	p, err := in.Projection(view)
-	if err == nil {
-		h.views.Store(reflect.TypeOf(view), p)
-	}
-	return p, err
+	return h.explainMissing(key, in.ProjectKey(key, view, readOptions(o.EvenUnavailable)...))
 }
 
 // ProjectList implements client.PartialReader. Errors are those of List, and *wire.ProjectionError.
@@ -46,8 +27,7 @@ func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, 
 			yield(err)
 			return
 		}
-		p, err := h.projection(h.shares[0].informer(), view)
-		if err != nil {
+		if err := h.shares[0].informer().CheckView(view); err != nil {
 			yield(err)
 			return
 		}
@@ -57,7 +37,7 @@ func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, 
 			return
 		}
 		for f := range all {
-			if !yield(f.Informer.Project(f.Entry, p, view)) {
+			if !yield(f.Informer.Project(f.Entry, view)) {
 				return
 			}
 		}

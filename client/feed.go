@@ -30,9 +30,6 @@ func (c *Live) Feed(gvk schema.GroupVersionKind, sel Selection) *Feed {
 	return &Feed{c: c, kind: &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: sel.MetadataOnly}, sel: sel}
 }
 
-// Kind is the kind of the objects. Every [wire.Raw] of this Feed points to it.
-func (f *Feed) Kind() *wire.Kind { return f.kind }
-
 // List asks for a list, or for a page of one, and returns when the header of the answer has arrived.
 // The caller reads the list and closes it.
 //

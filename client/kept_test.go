@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/internal/sizes"
 	"github.com/flyball-io/flyball/internal/testobj"
@@ -110,7 +111,7 @@ func keptEvents[T any, P object.Ptr[T]](t *testing.T, c *Live, form string, n in
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Object == nil || e.Type == wire.Bookmark {
+			if e.Object == nil || e.Type == watch.Bookmark {
 				break
 			}
 			keep(e.Object.GetLabels()["app"])

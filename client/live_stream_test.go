@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
@@ -34,10 +35,10 @@ func TestWatchYieldsEachChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Type == wire.Bookmark {
+		if ev.Type == watch.Bookmark {
 			continue
 		}
-		seen = append(seen, ev.Type.String()+" "+ev.Object.Name)
+		seen = append(seen, string(ev.Type)+" "+ev.Object.Name)
 		switch len(seen) {
 		case 1:
 			must(client.Patch(ctx, c, ev.Object, client.MergePatch(`{"data":{"k":"1"}}`)))(t)

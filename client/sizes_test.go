@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/internal/sizes"
 	"github.com/flyball-io/flyball/internal/wire"
@@ -84,7 +85,7 @@ func readSizes[T any, P object.Ptr[T]](t *testing.T, c sizes.Case) {
 	defer w.Stop()
 	for ev, err := range w.Events() {
 		must(err)
-		if ev.Type == wire.Bookmark {
+		if ev.Type == watch.Bookmark {
 			break // the last
 		}
 		c.CheckOne(t, ev.Object, c.Events[0].Object, false)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/internal/wire"
 )
@@ -41,7 +42,7 @@ func TestFeedSendsItsQueries(t *testing.T) {
 	defer l.Close()
 	for range 2 {
 		raw, err := l.Next()
-		if err != nil || raw.Kind != feed.Kind() || raw.Encoding != wire.Protobuf {
+		if err != nil || raw.Kind != feed.kind || raw.Encoding != wire.Protobuf {
 			t.Errorf("got %v, %v", raw, err)
 		}
 	}
@@ -121,7 +122,7 @@ func TestFeedAccept(t *testing.T) {
 func TestWatchYieldsEventsAndErrors(t *testing.T) {
 	f := newFake(t)
 	c := f.serve(Options{})
-	events := func(body string) (types []wire.EventType, versions []string, errs []error) {
+	events := func(body string) (types []watch.EventType, versions []string, errs []error) {
 		f.on("GET /api/v1/namespaces/web/pods", text(200, "application/json;stream=watch", body))
 		w, err := Watch[corev1.Pod](t.Context(), c, InNamespace("web"), AtVersion("1"))
 		if err != nil {
@@ -132,7 +133,7 @@ func TestWatchYieldsEventsAndErrors(t *testing.T) {
 				errs = append(errs, err)
 				continue
 			}
-			if (ev.Object == nil) != (ev.Type == wire.Bookmark) {
+			if (ev.Object == nil) != (ev.Type == watch.Bookmark) {
 				t.Errorf("%v with object %v", ev.Type, ev.Object)
 			}
 			types, versions = append(types, ev.Type), append(versions, ev.ResourceVersion)
@@ -141,7 +142,7 @@ func TestWatchYieldsEventsAndErrors(t *testing.T) {
 	}
 
 	types, versions, errs := events(feedFrames)
-	equal(t, "types", types, []wire.EventType{wire.Added, wire.Bookmark, wire.Deleted})
+	equal(t, "types", types, []watch.EventType{watch.Added, watch.Bookmark, watch.Deleted})
 	equal(t, "versions", versions, []string{"1", "3", "4"})
 	if len(errs) != 2 || !is[*wire.DecodeError](errs[0]) {
 		t.Fatalf("errors %v", errs)
@@ -186,7 +187,7 @@ func TestStopEndsABlockedLoop(t *testing.T) {
 		if err != nil {
 			t.Errorf("after Stop: %v", err)
 		}
-		if ev.Type == wire.Added {
+		if ev.Type == watch.Added {
 			go w.Stop()
 		}
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 // heldFunc returns a version of an object as the server sent it; see [Live.HeldBy].
-type heldFunc = func(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (wire.Raw, bool)
+type heldFunc = func(kind schema.GroupVersionKind, key object.Key, uid types.UID, version string) (body []byte, protobuf, ok bool)
 
 // HeldBy returns a client whose [Update] asks held for the version that was read before it asks the
 // server. It saves a request for each update of an object that has fields which its Go type lacks. The
 // new client shares everything else with c, which does not change.
 //
-// held returns the version with all fields that the server sent, except metadata.managedFields. The
-// caller owns the bytes. False: that version, or some of its fields, are not held. It must not block.
+// held returns the version with all fields that the server sent, except metadata.managedFields, as JSON or
+// protobuf. The caller owns the bytes. False: that version, or some of its fields, are not held. It must not block.
 func (c *Live) HeldBy(held heldFunc) *Live {
 	d := *c
 	d.held = held
@@ -121,7 +121,12 @@ func (c *Live) asRead(ctx context.Context, p *plan, o object.Object, enc wire.En
 			return read, true, nil
 		}
 		if c.held != nil && p.op.Body == nil {
-			if read, ok = c.held(p.kind.GVK, key, uid, version); ok && serves(read, o, enc) {
+			body, protobuf, ok := c.held(p.kind.GVK, key, uid, version)
+			read := wire.Raw{Kind: p.kind, Bytes: body}
+			if read.Encoding = wire.JSON; protobuf {
+				read.Encoding = wire.Protobuf
+			}
+			if ok && serves(read, o, enc) {
 				return read, true, nil
 			}
 		}

@@ -156,8 +156,8 @@ func TestUpdateReadsAVersionThatIsNotInMemory(t *testing.T) {
 // holder has one widget.
 type holder struct{ raw wire.Raw }
 
-func (h holder) Held(kind schema.GroupVersionKind, k object.Key, uid types.UID, version string) (wire.Raw, bool) {
-	return h.raw, kind == widgetGVK && k == key("w") && uid == "u" && version == "1"
+func (h holder) Held(kind schema.GroupVersionKind, k object.Key, uid types.UID, version string) (body []byte, protobuf, ok bool) {
+	return h.raw.Bytes, false, kind == widgetGVK && k == key("w") && uid == "u" && version == "1"
 }
 
 func TestUpdateUsesTheHolder(t *testing.T) {

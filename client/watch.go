@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -21,8 +22,8 @@ import (
 // Event is one event of a [Watcher]. A Bookmark has no object; it may be the first event of a kind
 // without objects.
 type Event[P object.Object] struct {
-	// Type is Added, Modified, Deleted or Bookmark.
-	Type wire.EventType
+	// Type is watch.Added, watch.Modified, watch.Deleted or watch.Bookmark.
+	Type watch.EventType
 	// Object is the state after the event, or the last state for Deleted. The caller owns it. It is
 	// nil for a Bookmark.
 	Object P
@@ -162,7 +163,10 @@ func (w *Watcher[P]) Events() iter.Seq2[Event[P], error] {
 
 func (w *Watcher[P]) next() (Event[P], error) {
 	f, err := w.frames.Next()
-	ev := Event[P]{Type: f.Type}
+	var ev Event[P]
+	if f.Type != 0 {
+		ev.Type = watch.EventType(f.Type.String())
+	}
 	switch {
 	case err == io.EOF:
 		return ev, &WatchClosedError{Call: w.call, ResourceVersion: w.version}

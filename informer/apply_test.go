@@ -177,7 +177,7 @@ func TestTheReaderAppliesWhatItRead(t *testing.T) {
 		b.a.Commit()
 	}
 	said("")
-	if f := b.in.Figures().Queue; f.Pushed != 5+10 || f.Depth != 1 || f.Merged != 9 {
+	if f := b.in.Figures(); b.a.inbox.pushed.Load() != 5+10 || f.Queued != 1 || f.Coalesced != 9 {
 		t.Errorf("%+v, want every change counted, and one slot", f)
 	}
 	b.a.round()

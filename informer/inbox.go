@@ -4,9 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
 )
@@ -19,7 +17,6 @@ type inbox struct {
 	mu      sync.Mutex
 	updates []reflector.Update
 	slots   map[object.Key]int // the last update of a key, if that is a Put
-	since   time.Time          // when the first pending update came
 	merged  uint64
 	taken   chan struct{} // take leaves one token here
 
@@ -37,9 +34,6 @@ func newInbox() *inbox {
 func (b *inbox) push(u *reflector.Update) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.updates) == 0 {
-		b.since = time.Now()
-	}
 	switch u.What {
 	case reflector.Put:
 		key := u.Entry.Key()
@@ -95,12 +89,8 @@ func (b *inbox) len() int {
 	return len(b.updates)
 }
 
-func (b *inbox) figures() delta.Stats {
+func (b *inbox) figures() (queued int, merged uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := delta.Stats{Depth: len(b.updates), Pushed: b.pushed.Load(), Merged: b.merged}
-	if s.Depth > 0 {
-		s.Oldest = time.Since(b.since)
-	}
-	return s
+	return len(b.updates), b.merged
 }

@@ -10,24 +10,33 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// Projection returns the projection of the kind onto the struct that view points to; see
-// [wire.Projection]. It is compiled once. The error is a *wire.ProjectionError, or a *TypeMismatchError if view
-// is not a pointer to a struct.
-func (in *Informer) Projection(view any) (*wire.Projection, error) {
+// CheckView returns the error of [Informer.Project] for a view that does not fit the kind.
+func (in *Informer) CheckView(view any) error {
+	_, err := in.projection(view)
+	return err
+}
+
+// projection returns the projection of the kind onto the struct that view points to. It is compiled once.
+func (in *Informer) projection(view any) (*wire.Projection, error) {
 	p, err := in.kind().Projection(view)
 	return p, in.mismatch(view, err)
 }
 
 // Project reads a view of an entry of this informer into a struct of the caller, who owns it. It builds no
-// object. p is a projection of this informer.
+// object. See [wire.Raw.Project] for what a view may have.
 //
 // Errors: *store.RejectedError; the first one of each version is reported. For a kind without a Go type it is a
-// *wire.DecodeError, since the view may be wrong. If p is for another struct, it is a *TypeMismatchError.
-func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error {
+// *wire.DecodeError, since the view may be wrong. A view that does not fit the kind is a *wire.ProjectionError. One
+// that is not a pointer to a struct is a *TypeMismatchError.
+func (in *Informer) Project(e *store.Entry, view any) error {
+	p, err := in.projection(view)
+	if err != nil {
+		return err
+	}
 	if e.Err() != nil {
 		return in.rejectedError(e, e.Err())
 	}
-	err := in.project(e, p, view)
+	err = in.project(e, p, view)
 	if err == nil || in.blameless(err) {
 		return err
 	}
@@ -35,9 +44,13 @@ func (in *Informer) Project(e *store.Entry, p *wire.Projection, view any) error 
 }
 
 // ProjectKey projects the entry of a key. It costs less than Entry and Project. Errors are those of both.
-func (in *Informer) ProjectKey(key object.Key, p *wire.Projection, view any, opts ...ReadOption) error {
+func (in *Informer) ProjectKey(key object.Key, view any, opts ...ReadOption) error {
+	p, err := in.projection(view)
+	if err != nil {
+		return err
+	}
 	var other error // an error of the view
-	err := in.look(key, even(opts), func(e *store.Entry) error {
+	err = in.look(key, even(opts), func(e *store.Entry) error {
 		err := in.project(e, p, view)
 		if err != nil && in.blameless(err) {
 			err, other = nil, err

@@ -199,10 +199,10 @@ func TestSlowBesideTheWatch(t *testing.T) {
 					if f := in.Figures(); f.Store.Objects == 0 || time.Since(began) != 0 {
 						t.Errorf("figures %+v after %v", f, time.Since(began))
 					}
-					pending := in.Figures().Queue.Depth
+					pending := in.Figures().Queued
 					s.Put(configMap("a", "5"))
 					synctest.Wait()
-					if now := in.Figures().Queue.Depth; now != pending+1 && (part == "transform" || round == 1) {
+					if now := in.Figures().Queued; now != pending+1 && (part == "transform" || round == 1) {
 						t.Errorf("round %d: the watch is not read: %d and then %d changes wait", round, pending, now)
 					}
 					time.Sleep(time.Minute)

@@ -3,7 +3,6 @@ package informer
 import (
 	"fmt"
 
-	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
 )
@@ -80,8 +79,10 @@ func (in *Informer) notSynced() *NotSyncedError {
 // Figures count what an informer holds, and its work so far.
 type Figures struct {
 	Store store.Stats
-	// Queue counts the updates that were read, and those that are not in the store yet.
-	Queue delta.Stats
+	// Queued is how many updates were read that are not in the store yet. Coalesced counts those that were merged
+	// with one that was queued.
+	Queued    int
+	Coalesced uint64
 	// Handlers is the sum over all present registrations. Its Oldest is the maximum.
 	Handlers Stats
 	// Budget compares Options.Budget with the bytes held by all informers that share it.
@@ -92,7 +93,8 @@ type Figures struct {
 
 // Figures returns the present figures.
 func (in *Informer) Figures() Figures {
-	f := Figures{Store: in.store.Stats(), Queue: in.applier.inbox.figures(), Budget: in.o.Budget.State(), Audit: in.auditStats()}
+	f := Figures{Store: in.store.Stats(), Budget: in.o.Budget.State(), Audit: in.auditStats()}
+	f.Queued, f.Coalesced = in.applier.inbox.figures()
 	for _, r := range in.registered() {
 		s := r.Stats()
 		f.Handlers.Pending += s.Pending

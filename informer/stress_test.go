@@ -26,7 +26,7 @@ import (
 // from the very state that it was shown; those that stay end up with what there is.
 func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
 	s := newServer()
-	in := newInformer(t, s, func(o *informer.Options) { o.Reflector.Backoff.Base = time.Millisecond })
+	in := newInformer(t, s, func(o *informer.Options) { o.Reflector.MinBackoff = time.Millisecond })
 	book := ledger.New()
 	stop := start(t, in)
 

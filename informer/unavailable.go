@@ -63,8 +63,8 @@ func (a *availability) update(in *Informer, s reflector.State) {
 	u := &unavailable{after: a.pushed, UnavailableError: UnavailableError{
 		Kind: in.o.Kind.GVK, Selection: in.o.Selection, Since: s.UnavailableSince, Err: s.Err,
 	}}
-	if m, ok := errors.AsType[*reflector.MissingError](s.Err); ok && m.Unknown == nil && !m.Serving.Here {
-		u.Served = m.Serving.Elsewhere
+	if m, ok := errors.AsType[*reflector.MissingError](s.Err); ok && m.Unknown == nil && !m.Here {
+		u.Served = m.Elsewhere
 	}
 	if was := a.err.Load(); u.Err == nil && was != nil { // a list is in progress
 		u.Err, u.Served = was.Err, was.Served

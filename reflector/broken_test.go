@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/reflector"
 )
 
@@ -36,7 +35,7 @@ func TestConnectionThatBreaksIsNoReasonToList(t *testing.T) {
 	must(t, err)
 	t.Cleanup(c.Close)
 	sink, r := follow(t, c, corev1.SchemeGroupVersion.WithKind("ConfigMap"), "", reflector.Options{
-		Paged: true, Backoff: backoff.Policy{Base: time.Millisecond, Factor: 1, Max: time.Millisecond},
+		Paged: true, MaxBackoff: time.Millisecond,
 	})
 	sink.await(t, "breaks", r, func(_ map[string]string, s reflector.State) bool { return s.Restarts["broken"] >= 10 })
 	if s := r.State(); len(s.Relists) != 1 || s.Restarts["failed"] != 0 || !strings.Contains(s.Err.Error(), "EOF") {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/paging"
 )
 
@@ -200,7 +201,7 @@ func (c *core) fail(at stepTime, verb string, err error, after mode, atLeast tim
 
 // delay starts the backoff of fail.
 func (c *core) delay(at stepTime, verb string, err error, after mode, atLeast time.Duration) action {
-	wait := c.cfg.Backoff.Delay(c.failures, at.random)
+	wait := backoff.Policy{Base: c.cfg.MinBackoff, Max: c.cfg.MaxBackoff, Jitter: 1}.Delay(c.failures, at.random)
 	if atLeast > 0 {
 		// Jitter keeps clients that the server refused together from retrying together.
 		wait = max(wait, atLeast+time.Duration(at.random*float64(min(atLeast/10, time.Second))))
@@ -210,8 +211,7 @@ func (c *core) delay(at stepTime, verb string, err error, after mode, atLeast ti
 
 // countFailure counts a failure. It reports whether the failure begins an episode.
 func (c *core) countFailure(at stepTime) (first bool) {
-	reset := c.cfg.Backoff.ResetAfter
-	if c.failures > 0 && reset > 0 && !c.goodSince.IsZero() && at.now.Sub(c.goodSince) >= reset {
+	if c.failures > 0 && !c.goodSince.IsZero() && at.now.Sub(c.goodSince) >= goodTime {
 		c.failures = 0
 	}
 	if first = c.failures == 0; first {

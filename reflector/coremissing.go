@@ -18,9 +18,17 @@ var errNoDiscovery = errors.New("the source has no discovery")
 // MissingError says that the server answers as if it did not serve the kind. It wraps that answer, and has
 // the answer of discovery.
 type MissingError struct {
-	// Serving is the answer of discovery, if Unknown is nil.
-	Serving discovery.Serving
-	// Unknown says why there is no answer of discovery, or is nil.
+	// Version is the version of the kind. Here is true if discovery has the kind in it, although the list or watch
+	// was not found.
+	Version string
+	Here    bool
+	// Elsewhere has the other versions in which discovery has the kind.
+	Elsewhere []string
+	// Gone says that the definition of the kind, and so each object, is proven to be gone. Unproven says why that
+	// cannot be proven, or is nil.
+	Gone     bool
+	Unproven error
+	// Unknown says why there is no answer of discovery, or is nil. The fields above are then empty.
 	Unknown error
 	// Err is the answer to the list or watch.
 	Err error
@@ -33,21 +41,20 @@ func (e *MissingError) Error() string {
 	if e.Err != nil {
 		answer = e.Err.Error()
 	}
-	s := e.Serving
 	switch {
 	case e.Unknown != nil:
 		return fmt.Sprintf("%s (discovery cannot tell whether the kind is served: %v)", answer, e.Unknown)
-	case s.Gone:
+	case e.Gone:
 		return answer + " (the CustomResourceDefinition of the kind is gone)"
-	case s.Here:
+	case e.Here:
 		return answer + " (although discovery has the kind)"
-	case len(s.Elsewhere) == 1:
-		return fmt.Sprintf("%s is no longer served; %s is: %s", s.Version, s.Elsewhere[0], answer)
-	case len(s.Elsewhere) > 1:
-		return fmt.Sprintf("%s is no longer served; %s are: %s", s.Version, strings.Join(s.Elsewhere, ", "), answer)
+	case len(e.Elsewhere) == 1:
+		return fmt.Sprintf("%s is no longer served; %s is: %s", e.Version, e.Elsewhere[0], answer)
+	case len(e.Elsewhere) > 1:
+		return fmt.Sprintf("%s is no longer served; %s are: %s", e.Version, strings.Join(e.Elsewhere, ", "), answer)
 	}
-	if s.Unproven != nil {
-		return fmt.Sprintf("%s (discovery has the kind in no version; nothing proves that it is gone: %v)", answer, s.Unproven)
+	if e.Unproven != nil {
+		return fmt.Sprintf("%s (discovery has the kind in no version; nothing proves that it is gone: %v)", answer, e.Unproven)
 	}
 	return answer + " (discovery has the kind in no version)"
 }
@@ -101,7 +108,8 @@ func (c *core) markUnavailable(at stepTime, err error) {
 
 func (c *core) missingError() error {
 	m := &c.missing
-	return &MissingError{Serving: m.answer, Unknown: m.unknown, Err: m.err}
+	s := &m.answer
+	return &MissingError{Version: s.Version, Here: s.Here, Elsewhere: s.Elsewhere, Gone: s.Gone, Unproven: s.Unproven, Unknown: m.unknown, Err: m.err}
 }
 
 // ask asks discovery, and for the proof that a held kind is gone.

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/wire"
 )
 
@@ -37,9 +36,9 @@ type Options struct {
 	// Absent is the shortest time between two attempts on a kind that is forbidden or not served.
 	// Zero: 30 s.
 	Absent time.Duration
-	// Backoff is the wait after consecutive failures. Its zero value: 0.8 s doubling to 30 s, with full
-	// jitter. It starts anew after 2 good minutes.
-	Backoff backoff.Policy
+	// MinBackoff and MaxBackoff bound the wait after consecutive failures: it doubles from the first to the
+	// second, with full jitter. It starts anew after 2 good minutes. Zero: 0.8 and 30 s.
+	MinBackoff, MaxBackoff time.Duration
 	// Audit is the approximate interval of audits; see [Update.Lost]. Each begins after three quarters of it to the
 	// whole, at the end of a watch. The minimum is about 2 s. Zero or negative: never.
 	Audit time.Duration
@@ -67,6 +66,7 @@ const (
 	quickWatch = time.Second      // a watch that ends sooner than this without a frame has failed
 	maxNotAPI  = 3                // consecutive answers of no API server, until the kind is unavailable
 	maxQuick   = 3                // consecutive watches that end within quickWatch, until the last one has failed
+	goodTime   = 2 * time.Minute  // without failure, after which the next failure counts as the first
 	maxAsked   = time.Minute      // the longest wait of an ERROR frame; for answers see client.Options.MaxRetryAfter
 	maxStreams = 2                // attempts at a streaming list for failures that concern paged lists too
 
@@ -97,11 +97,7 @@ func (c Options) withDefaults() Options {
 	duration(&c.MinTimeout, min(5*time.Minute, c.MaxTimeout))
 	duration(&c.Stall, time.Minute)
 	duration(&c.Absent, 30*time.Second)
-	if c.Backoff == (backoff.Policy{}) {
-		c.Backoff = backoff.Policy{
-			Base: 800 * time.Millisecond, Factor: 2, Max: 30 * time.Second,
-			Jitter: 1, ResetAfter: 2 * time.Minute,
-		}
-	}
+	duration(&c.MaxBackoff, max(30*time.Second, c.MinBackoff))
+	duration(&c.MinBackoff, min(800*time.Millisecond, c.MaxBackoff))
 	return c
 }

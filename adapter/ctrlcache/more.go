@@ -50,11 +50,7 @@ func (c *Cache) Project(ctx context.Context, key crclient.ObjectKey, obj crclien
 	if err != nil {
 		return err
 	}
-	p, err := w.in.Projection(view)
-	if err != nil {
-		return err
-	}
-	return w.in.Project(e, p, view)
+	return w.in.Project(e, view)
 }
 
 // ProjectList reads a few fields of each object that List would return into view, as Project does, and yields
@@ -71,12 +67,11 @@ func (c *Cache) ProjectList(ctx context.Context, list crclient.ObjectList, view 
 		}
 		n := int64(0)
 		for i := range found.all() {
-			p, err := i.w.in.Projection(view)
-			if err != nil {
+			if err := i.w.in.CheckView(view); err != nil {
 				yield(err)
 				return
 			}
-			if n++; o.Limit > 0 && n > o.Limit || !yield(i.w.in.Project(i.e, p, view)) {
+			if n++; o.Limit > 0 && n > o.Limit || !yield(i.w.in.Project(i.e, view)) {
 				return
 			}
 		}

@@ -18,11 +18,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/demo"
 	"github.com/flyball-io/flyball/internal/livetest"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -254,7 +254,7 @@ func TestDemoInYourCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Type == wire.Deleted && strings.HasPrefix(e.Object.Name, "flyball-demo-") {
+		if e.Type == watch.Deleted && strings.HasPrefix(e.Object.Name, "flyball-demo-") {
 			if gone++; gone == 2 {
 				return
 			}

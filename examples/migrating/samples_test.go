@@ -20,13 +20,13 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/client"
 	cronjob "github.com/flyball-io/flyball/examples/migrating/cronjob/api"
 	foo "github.com/flyball-io/flyball/examples/migrating/foo/api"
 	memcached "github.com/flyball-io/flyball/examples/migrating/memcached/api"
 	"github.com/flyball-io/flyball/internal/manifest"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -185,7 +185,7 @@ func await[T any, P object.Ptr[T]](s *story, name, what string, ok func(P) bool)
 	s.Helper()
 	var found P
 	follow(s, name, what, func(e client.Event[P]) bool {
-		if e.Type == wire.Deleted || !ok(e.Object) {
+		if e.Type == watch.Deleted || !ok(e.Object) {
 			return false
 		}
 		found = e.Object
@@ -205,7 +205,7 @@ func awaitGone[T any, P object.Ptr[T]](s *story, was P) {
 		return
 	}
 	follow(s, was.GetName(), "the end of "+was.GetName(), func(e client.Event[P]) bool {
-		return e.Type == wire.Deleted || e.Object.GetUID() != was.GetUID()
+		return e.Type == watch.Deleted || e.Object.GetUID() != was.GetUID()
 	}, client.AtVersion(now.GetResourceVersion()))
 }
 

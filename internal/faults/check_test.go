@@ -62,11 +62,11 @@ func (r *rig) nothingLost() {
 
 // idle returns an error if an item waits in a queue.
 func (r *rig) idle() error {
-	q, f, reg := r.ctl.QueueStats(), r.kind.Informer().Figures().Queue, r.reg.Stats()
-	if q.Depth+q.Delayed+q.InFlight+f.Depth+reg.Pending == 0 {
+	q, f, reg := r.ctl.QueueStats(), r.kind.Informer().Figures(), r.reg.Stats()
+	if q.Depth+q.Delayed+q.InFlight+f.Queued+reg.Pending == 0 {
 		return nil
 	}
-	return fmt.Errorf("queue %+v, between watch and store %+v, handler %+v", q, f, reg)
+	return fmt.Errorf("queue %+v, between watch and store %d, handler %+v", q, f.Queued, reg)
 }
 
 // same compares the store with a fresh list.

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/backoff"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 )
@@ -150,7 +150,7 @@ func watchUntil(ctx context.Context, c *client.Live, kind schema.GroupVersionKin
 		switch {
 		case err != nil:
 			return false, err
-		case e.Type == wire.Deleted:
+		case e.Type == watch.Deleted:
 			return false, errDeleted
 		case e.Object == nil:
 			continue

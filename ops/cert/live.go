@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/backoff"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 )
@@ -118,7 +118,7 @@ func (m *Managed) watch(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		if err != nil {
 			return err
 		}
-		if ev.Type == wire.Bookmark {
+		if ev.Type == watch.Bookmark {
 			continue
 		}
 		f.changed.Store(true)

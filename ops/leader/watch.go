@@ -6,10 +6,10 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/backoff"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -55,7 +55,7 @@ func (s *session) watchOnce(ctx context.Context, c *client.Live) (opened bool, e
 			continue
 		}
 		in := input{event: observed, lease: ev.Object}
-		if ev.Type == wire.Deleted {
+		if ev.Type == watch.Deleted {
 			in.event = deleted
 		}
 		s.post(in)

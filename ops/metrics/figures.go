@@ -188,7 +188,7 @@ func (s *scrape) watch(w cache.Watch) {
 		lag = max(s.now.Sub(at), 0).Seconds()
 	}
 	s.add(lagDesc, lag, name)
-	s.add(coalescedDesc, float64(f.Queue.Merged), name, "cache")
+	s.add(coalescedDesc, float64(f.Coalesced), name, "cache")
 	s.add(coalescedDesc, float64(f.Handlers.Merged), name, "handler")
 	s.add(auditsDesc, float64(f.Audit.Agreed), name, "agreed")
 	s.add(auditsDesc, float64(f.Audit.Repairs), name, "repaired")

@@ -23,7 +23,6 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/informer"
-	"github.com/flyball-io/flyball/internal/delta"
 	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/ops/cert"
 	"github.com/flyball-io/flyball/ops/metrics"
@@ -87,7 +86,7 @@ func watchOf(kind, group string, objects int) cache.Watch {
 			Restarts: map[string]int{"ended": 7, "silent": 1},
 		}},
 		Figures: informer.Figures{
-			Store: store.Stats{Objects: objects, Bytes: int64(100 * objects), Held: int64(10 * objects), OffHeap: int64(9 * objects), Templates: 2}, Queue: delta.Stats{Depth: 3, Merged: 4},
+			Store: store.Stats{Objects: objects, Bytes: int64(100 * objects), Held: int64(10 * objects), OffHeap: int64(9 * objects), Templates: 2}, Queued: 3, Coalesced: 4,
 			Handlers: informer.Stats{Pending: 5, Oldest: time.Second, Merged: 6, Panics: 1},
 			Budget:   informer.BudgetState{Bytes: 70, Held: int64(10 * objects), Over: objects > 7},
 			Audit:    informer.AuditStats{Agreed: 4, Repairs: 1, Void: 2, Failed: 3, Lost: 9},

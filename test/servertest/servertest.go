@@ -30,14 +30,10 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-// Env is the environment variable that makes [Shared] return a real control plane. Any value but "" and "0" does. "0"
-// leaves out the tests of package planetest.
-const Env = livetest.RealEnv
-
-// Real reports whether tests run on a real control plane. That is so if FLYBALL_REAL is set, and also if
+// Real reports whether tests run on a real control plane. That is so if FLYBALL_REAL is set, but not to "0", and also if
 // FLYBALL_KUBERNETES names a version of Kubernetes: the server in memory has only one version.
 func Real() bool {
-	v := os.Getenv(Env)
+	v := os.Getenv(livetest.RealEnv)
 	return v != "" && v != "0" || os.Getenv(plane.KubernetesEnv) != ""
 }
 

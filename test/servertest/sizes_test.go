@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
@@ -89,7 +90,7 @@ func throughServer[T any, P object.Ptr[T]](t *testing.T, c *sizes.Case, s *serve
 	stock := stockRead[P](t, s.RESTConfig(), c, ns, names)
 	for ev, err := range w.Events() {
 		must(err)
-		if ev.Type == wire.Bookmark {
+		if ev.Type == watch.Bookmark {
 			continue
 		}
 		sizes.Same(t, ev.Object, stock[ev.Object.GetName()])

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -17,7 +18,7 @@ const Bound = 5 * time.Minute
 // later state; false when that takes too long. Name is that of the object; empty: any.
 func Eventually[T any, P object.Ptr[T]](t testing.TB, c *client.Live, within time.Duration, namespace, name string, ok func(P) bool) bool {
 	t.Helper()
-	return follow(t, c, within, namespace, name, func(e client.Event[P]) bool { return e.Type != wire.Deleted && ok(e.Object) })
+	return follow(t, c, within, namespace, name, func(e client.Event[P]) bool { return e.Type != watch.Deleted && ok(e.Object) })
 }
 
 // Gone returns true when there is no object of that name and uid; false when that takes too long.
@@ -31,7 +32,7 @@ func Gone[T any, P object.Ptr[T]](t testing.TB, c *client.Live, was P) bool {
 		return true
 	}
 	return follow(t, c, Bound, was.GetNamespace(), was.GetName(), func(e client.Event[P]) bool {
-		return e.Type == wire.Deleted || e.Object.GetUID() != was.GetUID()
+		return e.Type == watch.Deleted || e.Object.GetUID() != was.GetUID()
 	}, client.AtVersion(now.GetResourceVersion()))
 }
 

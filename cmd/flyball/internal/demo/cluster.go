@@ -9,11 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -162,7 +162,7 @@ func (c *cluster) remove(asked context.Context) error {
 		if err != nil {
 			break
 		}
-		if e.Type == wire.Deleted {
+		if e.Type == watch.Deleted {
 			return nil
 		}
 	}
