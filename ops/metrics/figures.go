@@ -94,7 +94,7 @@ var watchFigures = []figure[cache.Watch]{
 	{least("flyball_cache_synced", "1 once every watch of the kind has had its first full list.", byKind), func(x *cache.Watch) float64 { return boolean(x.State.Synced) }},
 	{least("flyball_watch_healthy", "1 while every watch of the kind can list and watch, 0 while one cannot.", byKind), func(x *cache.Watch) float64 { return boolean(x.State.Watch.Phase.Good()) }},
 	{greatest("flyball_cache_unavailable", "1 while reads of the kind fail because the server says that it does not serve the kind, and discovery has not confirmed that; else 0.", byKind), func(x *cache.Watch) float64 { return boolean(x.State.Unavailable != nil) }},
-	{sum("flyball_watch_backlog", "Changes between the watch and the cache.", byKind), func(x *cache.Watch) float64 { return float64(x.Figures.Queue.Depth) }},
+	{sum("flyball_watch_backlog", "Changes between the watch and the cache.", byKind), func(x *cache.Watch) float64 { return float64(x.Figures.Queued) }},
 	{sum("flyball_handler_backlog", "Changes that wait for event handlers.", byKind), func(x *cache.Watch) float64 { return float64(x.Figures.Handlers.Pending) }},
 	{greatest("flyball_handler_behind_seconds", "Longest time that a change has waited for an event handler so far.", byKind), func(x *cache.Watch) float64 { return x.Figures.Handlers.Oldest.Seconds() }},
 	{sum("flyball_handler_panics_total", "Calls of event handlers and sources that panicked.", byKind), func(x *cache.Watch) float64 { return float64(x.Figures.Handlers.Panics) }},

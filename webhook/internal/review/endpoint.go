@@ -234,7 +234,7 @@ func (e *Endpoint) abandon(x *exchange) bool {
 		return false
 	}
 	e.lost++
-	e.complaints.Next(e.o.Logger).Error("webhook exceeded its time and was abandoned: it must return when its context ends", "running", e.lost)
+	e.complaints.Next(e.o.Logger).Error("webhook exceeded its time and was abandoned: it must return when its context ends", "abandoned", e.lost)
 	e.reportLost()
 	return true
 }
