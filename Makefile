@@ -80,7 +80,7 @@ published: rules ## what is generated from published API modules; PUBLISHED
 	$(GO) run ./lab/published -rules $(PUBLISHED)
 
 # adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
-LOWEST := ./ctrlcache/... ./internal/... ./peers/... ./operators/...
+LOWEST := ./...
 lowest: controlplane ## the adapter with the lowest versions of its libraries
 	GOWORK=$(CURDIR)/adapter/lowest.work $(GO) vet -C adapter $(LOWEST)
 	GOWORK=$(CURDIR)/adapter/lowest.work $(GO) test -C adapter $(TESTFLAGS) -timeout 30m $(LOWEST)

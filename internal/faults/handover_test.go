@@ -28,7 +28,7 @@ func init() { roles["ticker"] = ticker }
 // began, and when its last write was answered.
 func ticker() int {
 	var first, last atomic.Int64
-	code := candidate(func(mgr *flyball.Manager) error {
+	code := candidate(leaseDuration, func(mgr *flyball.Manager) error {
 		tick := func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			if first.CompareAndSwap(0, time.Now().UnixNano()) {
 				fmt.Fprintln(os.Stderr, "\nfirst", first.Load())

@@ -29,8 +29,8 @@ import (
 )
 
 func init() {
-	roles["candidate"] = func() int { return candidate(writes) }
-	roles["worker"] = func() int { return candidate(works) }
+	roles["candidate"] = func() int { return candidate(leaseDuration, writes) }
+	roles["worker"] = func() int { return candidate(time.Minute, works) } // nobody waits for its lease
 }
 
 const (
@@ -42,11 +42,11 @@ const (
 const leaseDuration = 8 * time.Second
 
 // candidate is a program that acts while it leads.
-func candidate(acts func(*flyball.Manager) error) int {
+func candidate(lease time.Duration, acts func(*flyball.Manager) error) int {
 	ns := os.Getenv(namespaceEnv)
 	mgr, err := flyball.New(flyball.Options{
 		Name: "candidate", Kubeconfig: os.Getenv(configEnv), Cache: cache.Options{Namespaces: []string{ns}},
-		Leader: &leader.Options{Namespace: ns, Identity: os.Getenv(identityEnv), LeaseDuration: leaseDuration},
+		Leader: &leader.Options{Namespace: ns, Identity: os.Getenv(identityEnv), LeaseDuration: lease},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("identity", os.Getenv(identityEnv)),
 	})
 	if err == nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,6 +102,14 @@ func TestApplyTellsWhatKeepsNow(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
 			c, objs := live(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, namespace: "+servertest.Namespace(t, servertest.Shared(t))+"}")
+			var looks atomic.Int32
+			cfg := servertest.Shared(t).RESTConfig()
+			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, &looks} })
+			counts, err := client.New(cfg, client.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(counts.Close)
 			var left []string
 			for i := range n + 1 {
 				left = append(left, fmt.Sprintf("kept.test/%d", i))
@@ -112,8 +122,7 @@ func TestApplyTellsWhatKeepsNow(t *testing.T) {
 			if err := client.Delete(ctx, c, made); err != nil {
 				t.Fatal(err)
 			}
-			begun := time.Now()
-			err := manifest.Apply(ctx, c, "me", objs, &manifest.Report{Waiting: func(_ manifest.Object, why string) {
+			err = manifest.Apply(ctx, counts, "me", objs, &manifest.Report{Waiting: func(_ manifest.Object, why string) {
 				if want := "removes " + strings.Join(left, ", "); !strings.HasSuffix(why, want) {
 					t.Errorf("%s, want: %s", why, want)
 				}
@@ -126,10 +135,25 @@ func TestApplyTellsWhatKeepsNow(t *testing.T) {
 			if err != nil || len(left) > 0 {
 				t.Errorf("%v, not told of %v", err, left)
 			}
-			// Called every 10 seconds only, it would take 2 seconds and 10 for each finalizer but one.
-			if took := time.Since(begun); n > 0 && took > time.Duration(n)*10*time.Second {
-				t.Errorf("took %v", took)
+			// It looks every 2 seconds. Called every 10 seconds only, it would look five times for each finalizer but one.
+			if n := int32(n); looks.Load() > 3+2*n {
+				t.Errorf("looked %d times", looks.Load())
 			}
 		})
 	}
 }
+
+// counted counts the reads of an object.
+type counted struct {
+	next  http.RoundTripper
+	looks *atomic.Int32
+}
+
+func (c counted) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method == http.MethodGet && strings.HasSuffix(q.URL.Path, "/configmaps/kept") {
+		c.looks.Add(1)
+	}
+	return c.next.RoundTrip(q)
+}
+
+func (c counted) WrappedRoundTripper() http.RoundTripper { return c.next }

@@ -21,22 +21,22 @@ var apart = map[string]struct {
 		has: flyball + "/cache",
 		not: []string{
 			"k8s.io/client-go/tools/cache", "k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/metadata", "k8s.io/client-go/discovery",
-			"sigs.k8s.io/controller-runtime", flyball + "/bench/contender/clientgo", flyball + "/bench/contender/controllerruntime",
+			"sigs.k8s.io/controller-runtime", flyball + "/lab/bench/contender/clientgo", flyball + "/lab/bench/contender/controllerruntime",
 		},
 	},
 	"client-go": {
 		has: "k8s.io/client-go/tools/cache",
-		not: []string{"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes", flyball + "/bench/contender/flyball", flyball + "/bench/contender/controllerruntime"},
+		not: []string{"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes", flyball + "/lab/bench/contender/flyball", flyball + "/lab/bench/contender/controllerruntime"},
 		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
 	},
 	"transport": {
-		has: flyball + "/bench/contender/transport",
+		has: flyball + "/lab/bench/contender/transport",
 		not: []string{"k8s.io/client-go/tools/cache", "sigs.k8s.io/controller-runtime"},
 		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
 	},
 	"controller-runtime": {
 		has: "sigs.k8s.io/controller-runtime/pkg/cache",
-		not: []string{flyball + "/bench/contender/flyball"},
+		not: []string{flyball + "/lab/bench/contender/flyball"},
 		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
 	},
 }
@@ -53,12 +53,12 @@ func TestApart(t *testing.T) {
 		for pkg := range strings.Lines(string(out)) {
 			pkg = strings.TrimSpace(pkg)
 			has = has || pkg == rule.has
-			for _, bad := range append(rule.not, flyball+"/bench/measure", flyball+"/bench/replay", "net/http/httptest") {
+			for _, bad := range append(rule.not, flyball+"/lab/bench/measure", flyball+"/lab/bench/replay", "net/http/httptest") {
 				if below(pkg, bad) {
 					t.Errorf("%s has %s", name, pkg)
 				}
 			}
-			if rule.of != nil && below(pkg, flyball) && !below(pkg, flyball+"/bench") && !slices.Contains(rule.of, pkg) {
+			if rule.of != nil && below(pkg, flyball) && !below(pkg, flyball+"/lab/bench") && !slices.Contains(rule.of, pkg) {
 				t.Errorf("%s has %s", name, pkg)
 			}
 		}
