@@ -51,18 +51,6 @@ type List struct {
 	err   error // the final error of Take
 }
 
-// source is a body that is read into the window of its parser.
-type source struct {
-	body io.ReadCloser
-	read *window
-}
-
-// Fill reads the body once, and blocks until bytes come. Take returns its error.
-func (s *source) Fill() { s.read.fill(s.body) }
-
-// Close closes the body. It may be called twice.
-func (s *source) Close() error { return s.body.Close() }
-
 // lister is a list of one encoding.
 type lister interface {
 	next() (Raw, error)

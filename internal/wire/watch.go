@@ -62,6 +62,18 @@ type Watch struct {
 	err    error // the final error of Take
 }
 
+// source is a body that is read into the window of its parser.
+type source struct {
+	body io.ReadCloser
+	read *window
+}
+
+// Fill reads the body once, and blocks until bytes come. Take returns its error.
+func (s *source) Fill() { s.read.fill(s.body) }
+
+// Close closes the body. It may be called twice.
+func (s *source) Close() error { return s.body.Close() }
+
 // eventReader is a watch of one encoding. ready reads the next event up to its end. event returns the
 // type and the object of that event; the object is a Status for Error. A *DecodeError comes with the type.
 type eventReader interface {
