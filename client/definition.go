@@ -164,13 +164,11 @@ func (f *Feed) Shows(namespaced bool) {
 
 var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-const definitionKind = "CustomResourceDefinition"
-
 // definition asks the server for the metadata of a definition. It asks for no resourceVersion, so the answer
 // comes from the storage.
 func (c *Live) definition(ctx context.Context, name string) (types.UID, error) {
 	r := &request{
-		call:   Call{Verb: verbGet, Resource: definitionResource, Kind: definitionKind, Key: object.Key{Name: name}},
+		call:   Call{Verb: verbGet, Resource: definitionResource, Kind: "CustomResourceDefinition", Key: object.Key{Name: name}},
 		path:   []string{"apis", definitionResource.Group, definitionResource.Version, definitionResource.Resource, name},
 		accept: wire.ContentTypeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1," + wire.ContentTypeJSON,
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -42,15 +41,7 @@ func (f *Feed) List(ctx context.Context, q wire.ListQuery) (*wire.List, error) {
 		Selection: f.sel,
 		Limit:     q.Limit, Continue: q.Continue, ResourceVersion: q.ResourceVersion, Match: q.Match,
 	}
-	call, resp, err := f.send(ctx, verbList, listQuery(&o))
-	if err != nil {
-		return nil, err
-	}
-	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), f.kind, wire.Limits{})
-	if err != nil {
-		return nil, streamError(call, resp, err)
-	}
-	return list, nil
+	return open(ctx, f, verbList, listQuery(&o), wire.NewList)
 }
 
 // Watch asks for a watch with bookmarks and returns when the header of the answer has arrived. The
@@ -64,15 +55,7 @@ func (f *Feed) Watch(ctx context.Context, q wire.WatchQuery) (*wire.Watch, error
 	o := ListOptions{Selection: f.sel, ResourceVersion: q.ResourceVersion}
 	query := listQuery(&o)
 	watchParameters(query, q)
-	call, resp, err := f.send(ctx, verbWatch, query)
-	if err != nil {
-		return nil, err
-	}
-	watch, err := wire.NewWatch(resp.Body, resp.Header.Get("Content-Type"), f.kind, wire.Limits{})
-	if err != nil {
-		return nil, streamError(call, resp, err)
-	}
-	return watch, nil
+	return open(ctx, f, verbWatch, query, wire.NewWatch)
 }
 
 func watchParameters(query url.Values, q wire.WatchQuery) {
@@ -87,20 +70,20 @@ func watchParameters(query url.Values, q wire.WatchQuery) {
 	}
 }
 
-// send maps the kind at each call, so that it finds a kind that the server begins to serve later.
-func (f *Feed) send(ctx context.Context, verb string, query url.Values) (Call, *http.Response, error) {
+// open maps the kind at each call, so that it finds a kind that the server begins to serve later.
+func open[S any](ctx context.Context, f *Feed, verb string, query url.Values, split splitter[S]) (*S, error) {
 	if err := watchable(&f.sel); err != nil {
-		return Call{}, nil, err
+		return nil, err
 	}
 	t, err := f.c.resolve(ctx, verb, f.kind.GVK, object.Key{Namespace: f.sel.Namespace}, "", true)
 	if err != nil {
-		return Call{}, nil, err
+		return nil, err
 	}
 	t.call.Initial = query.Has("sendInitialEvents")
 	enc := wire.JSON
 	if wire.HasProtobuf(f.kind.GoType()) {
 		enc = wire.Protobuf
 	}
-	resp, err := f.c.get(ctx, t, f.kind, enc, request{query: query, direct: true, stream: verb == verbWatch})
-	return t.call, resp, err
+	s, _, err := stream(ctx, f.c, t, f.kind, enc, request{query: query, direct: true, stream: verb == verbWatch}, split)
+	return s, err
 }

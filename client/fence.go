@@ -98,7 +98,7 @@ func (g *gate) body(data []byte) io.ReadCloser {
 	if g == nil {
 		return io.NopCloser(b)
 	}
-	return &gatedBody{data: b, gate: g}
+	return io.NopCloser(&gatedBody{data: b, gate: g})
 }
 
 type gatedBody struct {
@@ -115,6 +115,3 @@ func (b *gatedBody) Read(p []byte) (int, error) {
 	}
 	return b.data.Read(p)
 }
-
-// Close implements [io.Closer].
-func (b *gatedBody) Close() error { return nil }

@@ -152,13 +152,9 @@ func (c *Live) page(ctx context.Context, proto object.Object, o *ListOptions) (*
 		return nil, err
 	}
 	kind := c.wireKind(gvk, proto)
-	resp, err := c.get(ctx, t, kind, encodingFor(proto), request{query: listQuery(o)})
+	list, resp, err := stream(ctx, c, t, kind, encodingFor(proto), request{query: listQuery(o)}, wire.NewList)
 	if err != nil {
 		return nil, err
-	}
-	list, err := wire.NewList(resp.Body, resp.Header.Get("Content-Type"), kind, wire.Limits{})
-	if err != nil {
-		return nil, streamError(t.call, resp, err)
 	}
 	defer list.Close()
 	p := &rawPage{call: t.call}

@@ -71,6 +71,22 @@ func (c *Live) get(ctx context.Context, t *target, kind *wire.Kind, enc wire.Enc
 	})
 }
 
+// splitter is [wire.NewList] or [wire.NewWatch].
+type splitter[S any] func(io.ReadCloser, string, *wire.Kind, wire.Limits) (*S, error)
+
+// stream sends a read whose answer is split into objects.
+func stream[S any](ctx context.Context, c *Live, t *target, kind *wire.Kind, enc wire.Encoding, r request, split splitter[S]) (*S, *http.Response, error) {
+	resp, err := c.get(ctx, t, kind, enc, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := split(resp.Body, resp.Header.Get("Content-Type"), kind, wire.Limits{})
+	if err != nil {
+		return nil, nil, streamError(t.call, resp, err)
+	}
+	return s, resp, nil
+}
+
 // wireKind describes the answer to package wire.
 func (c *Live) wireKind(gvk schema.GroupVersionKind, o object.Object) *wire.Kind {
 	return &wire.Kind{GVK: gvk, Scheme: c.scheme, MetadataOnly: formOf(o) == metadataForm}

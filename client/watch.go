@@ -97,15 +97,10 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	watchParameters(query, wire.WatchQuery{Timeout: last})
 	wctx, cancel := context.WithCancelCause(ctx)
 	kind := c.wireKind(gvk, proto)
-	resp, err := c.get(wctx, t, kind, encodingFor(proto), request{query: query, stream: true})
+	frames, resp, err := stream(wctx, c, t, kind, encodingFor(proto), request{query: query, stream: true}, wire.NewWatch)
 	if err != nil {
 		cancel(nil)
 		return nil, err
-	}
-	frames, err := wire.NewWatch(resp.Body, resp.Header.Get("Content-Type"), kind, wire.Limits{})
-	if err != nil {
-		cancel(nil)
-		return nil, streamError(t.call, resp, err)
 	}
 	return &Watcher[P]{
 		call: t.call, resp: resp, frames: frames, ctx: wctx, cancel: cancel,

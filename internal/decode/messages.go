@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/gofield"
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // protoCompiler makes the table of a type from those of its parts. It fails for types that the fast
@@ -76,62 +77,42 @@ func (c *protoCompiler) field(m *message, f reflect.StructField, n int) {
 	m.index[n] = uint8(len(m.fields))
 }
 
-// scalarOps are the ops of numbers: direct, behind a pointer, in a list.
-var scalarOps = map[reflect.Kind][3]op{
+// elemOps are the ops of values by their kind: direct, behind a pointer, in a list.
+var elemOps = map[reflect.Kind][3]op{
 	reflect.Bool:   {opBool, opBoolPointer, opBools},
 	reflect.Int32:  {opInt32, opInt32Pointer, opInt32s},
 	reflect.Uint32: {opInt32, opInt32Pointer, opInt32s},
 	reflect.Int64:  {opInt64, opInt64Pointer, opInt64s},
 	reflect.Uint64: {opInt64, opInt64Pointer, opInt64s},
+	reflect.String: {opString, opStringPointer, opStrings},
+	reflect.Struct: {opMessage, opMessagePointer, opMessages},
 }
 
 func (c *protoCompiler) kindOf(p *protoField, t reflect.Type) {
-	if ops, ok := scalarOps[t.Kind()]; ok {
-		p.op, p.kind = ops[0], kindNumber
-		return
-	}
-	switch t.Kind() {
-	case reflect.String:
-		p.op = opString
-	case reflect.Struct:
-		p.op, p.sub = opMessage, c.message(t)
-	case reflect.Pointer:
-		t = t.Elem()
-		if ops, ok := scalarOps[t.Kind()]; ok {
-			p.op, p.kind = ops[1], kindNumber
-			return
-		}
-		switch t.Kind() {
-		case reflect.String:
-			p.op = opStringPointer
-		case reflect.Struct:
-			p.op, p.sub = opMessagePointer, c.message(t)
-		default:
-			c.failed = true
-		}
-	case reflect.Slice:
-		if reflect.PointerTo(t).Implements(stockType) { // a message whose only field is the list
-			p.op, p.sub, p.empty = opMessage, c.message(t), reflect.MakeSlice(t, 0, 0)
-			return
-		}
-		if ops, ok := scalarOps[t.Elem().Kind()]; ok {
-			p.op, p.kind = ops[2], kindNumber
-			return
-		}
-		switch t.Elem().Kind() {
-		case reflect.Uint8:
-			p.op = opBytes
-		case reflect.String:
-			p.op = opStrings
-		case reflect.Struct:
-			p.op, p.sub = opMessages, c.message(t.Elem())
-		default:
-			c.failed = true
-		}
-	case reflect.Map:
+	elem, shape := t, 0
+	switch kind := t.Kind(); {
+	case kind == reflect.Map:
 		c.mapOf(p, t)
+		return
+	case kind == reflect.Slice && reflect.PointerTo(t).Implements(stockType): // a message whose only field is the list
+		p.op, p.sub, p.empty = opMessage, c.message(t), reflect.MakeSlice(t, 0, 0)
+		return
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		p.op = opBytes
+		return
+	case kind == reflect.Pointer:
+		elem, shape = t.Elem(), 1
+	case kind == reflect.Slice:
+		elem, shape = t.Elem(), 2
+	}
+	ops, ok := elemOps[elem.Kind()]
+	c.failed = c.failed || !ok
+	switch p.op = ops[shape]; elem.Kind() {
+	case reflect.String:
+	case reflect.Struct:
+		p.sub = c.message(elem)
 	default:
-		c.failed = true
+		p.kind = kindNumber
 	}
 }
 
@@ -172,39 +153,33 @@ func timeMessage(d *proto, at, end int, into unsafe.Pointer) bool {
 		return true
 	}
 	var seconds int64
-	for at < end {
-		tag := d.src[at]
-		if tag != 1<<3|kindNumber && tag != 2<<3|kindNumber {
-			return false
-		}
-		var n uint64
-		if n, at = d.number(at+1, end); at < 0 {
-			return false
-		}
-		if tag == 1<<3|kindNumber {
+	c := protoscan.Cursor{B: d.src[:end], I: at}
+	for c.Next() {
+		switch n := c.Uint(); c.Num {
+		case 1:
 			seconds = int64(n)
+		case 2:
+		default:
+			return false
 		}
 	}
 	t.Time = time.Unix(seconds, 0).Local()
-	return true
+	return c.Err == nil
 }
 
 // quantity reads a resource.Quantity, which keeps its source text.
 func quantity(d *proto, at, end int, into unsafe.Pointer) bool {
-	for at < end {
-		if d.src[at] != 1<<3|kindBytes {
+	c := protoscan.Cursor{B: d.src[:end], I: at}
+	for c.Next() {
+		text := c.Bytes()
+		if c.Num != 1 || c.Err != nil {
 			return false
 		}
-		from, to := d.span(at+1, end)
-		if to < 0 {
-			return false
-		}
-		q, err := parseQuantity(d.src[from:to], &d.missed)
+		q, err := parseQuantity(text, &d.missed)
 		if err != nil {
 			return false
 		}
 		*(*resource.Quantity)(into) = q
-		at = to
 	}
-	return true
+	return c.Err == nil
 }

@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 27750, 19000, []string{
+	{"pipeline", 27655, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -35,11 +35,11 @@ var rooms = []room{
 	}},
 	// What the command-line tool shares with the benchmarks and the test kits. No operator has it in it.
 	{"tools", 240, 200, []string{"internal/gomod", "internal/recording"}},
-	{"internal", 14790, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14439, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. 40,000 is the goal.
-const maxCore = 54880
+const maxCore = 54434
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

@@ -14,6 +14,7 @@ const (
 	Fixed32 = int(protowire.Fixed32Type)
 	Fixed64 = int(protowire.Fixed64Type)
 	Bytes   = int(protowire.BytesType) // a string, bytes or a message
+	Absent  = -1                       // no field: Bytes and Uint return nothing
 )
 
 // Errors of a Cursor.
@@ -116,6 +117,12 @@ func (c *Cursor) Bytes() []byte {
 	return c.B[c.From:c.To:c.To]
 }
 
+// Message returns a cursor over the message in the field. It has the error of a field that is not a message.
+func (c *Cursor) Message() Cursor {
+	b := c.Bytes()
+	return Cursor{B: b, Err: c.Err}
+}
+
 // Uint returns the number in the field. A field that is not a number fails the cursor.
 func (c *Cursor) Uint() uint64 {
 	if c.Type != Number {
@@ -125,7 +132,11 @@ func (c *Cursor) Uint() uint64 {
 	return c.Number
 }
 
-func (c *Cursor) wrong() { c.Err = fmt.Errorf("field %d has wire type %d", c.Num, c.Type) }
+func (c *Cursor) wrong() {
+	if c.Type != Absent {
+		c.Err = fmt.Errorf("field %d has wire type %d", c.Num, c.Type)
+	}
+}
 
 // All returns the contents of the fields of one number.
 func All(msg []byte, num int) (all [][]byte, err error) {

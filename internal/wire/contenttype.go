@@ -4,7 +4,6 @@ import (
 	"io"
 	"mime"
 	"strings"
-	"unicode/utf8"
 )
 
 // Content types, as the API server writes them.
@@ -59,11 +58,6 @@ func wrongContent(header string, body io.ReadCloser) *ContentTypeError {
 // Excerpt returns the start of a body as part of one line.
 func Excerpt(b []byte) string {
 	b = b[:min(len(b), excerptBytes)]
-	for i := 0; i < utf8.UTFMax && len(b) > 0; i++ { // an incomplete rune
-		if r, n := utf8.DecodeLastRune(b); r != utf8.RuneError || n > 1 {
-			break
-		}
-		b = b[:len(b)-1]
-	}
-	return strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "\uFFFD")), " ")
+	text := strings.TrimSuffix(strings.ToValidUTF8(string(b), "\uFFFD"), "\uFFFD") // an incomplete rune at the end
+	return strings.Join(strings.Fields(text), " ")
 }

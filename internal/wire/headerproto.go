@@ -166,7 +166,8 @@ func (s *metaScanner) fail(field string, err error) {
 // time reads a Timestamp.
 func (s *metaScanner) time(c *protoscan.Cursor) {
 	var t metav1.Time
-	b, err := c.Bytes(), c.Err
+	b := c.Bytes()
+	err := c.Err
 	if err == nil {
 		err = decode.Protobuf(b, &t)
 	}
@@ -178,7 +179,7 @@ func (s *metaScanner) time(c *protoscan.Cursor) {
 
 // entry adds one map entry: key = 1, value = 2.
 func (s *metaScanner) entry(c *protoscan.Cursor, into map[string]string, field string) {
-	sub := protoscan.Cursor{B: c.Bytes(), Err: c.Err}
+	sub := c.Message()
 	var key, value string
 	for sub.Next() {
 		switch sub.Num {
@@ -198,7 +199,7 @@ func (s *metaScanner) entry(c *protoscan.Cursor, into map[string]string, field s
 // owner adds one OwnerReference: kind = 1, name = 3, uid = 4, apiVersion = 5, controller = 6.
 func (s *metaScanner) owner(c *protoscan.Cursor) {
 	const field = "metadata.ownerReferences"
-	sub := protoscan.Cursor{B: c.Bytes(), Err: c.Err}
+	sub := c.Message()
 	var o object.Owner
 	for sub.Next() {
 		switch sub.Num {

@@ -37,19 +37,15 @@ func (s *jsonStream) peek() (byte, error) {
 	if s.at = jsonscan.Space(s.buf, s.at); s.at < len(s.buf) {
 		return s.buf[s.at], nil
 	}
-	return 0, s.end(s.window.more(0))
+	err := s.more(0)
+	if s.depth > 0 { // io.EOF is the end of a body only outside of objects and arrays
+		err = s.cut(err)
+	}
+	return 0, err
 }
 
 // has reports whether the next byte is c, and in the buffer.
 func (s *jsonStream) has(c byte) bool { return s.at < len(s.buf) && s.buf[s.at] == c }
-
-// end returns the error of a body that ends. It is io.EOF only outside of objects and arrays.
-func (s *jsonStream) end(err error) error {
-	if s.depth > 0 {
-		return s.cut(err)
-	}
-	return err
-}
 
 // open enters an object or array. c is its brace or bracket, which must come next.
 func (s *jsonStream) open(c byte) error {
@@ -110,37 +106,28 @@ func (s *jsonStream) member() (more bool, err error) {
 			return false, err
 		}
 	}
-	name, err := s.name()
-	if err != nil {
-		return false, err
-	}
-	s.key, s.comma, s.inMember = append(s.key[:0], name...), false, true
-	return true, nil
-}
-
-// name reads the name of a member, and the colon after it.
-func (s *jsonStream) name() ([]byte, error) {
 	if c, err := s.peek(); err != nil {
-		return nil, err
+		return false, err
 	} else if c != '"' {
-		return nil, s.syntax(jsonscan.Unexpected(c, "where the name of a member begins"))
+		return false, s.syntax(jsonscan.Unexpected(c, "where the name of a member begins"))
 	}
 	begin := s.at
 	v, err := s.value()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	switch c, err := s.peek(); {
 	case err == ErrIncomplete:
 		s.at = begin
-		return nil, err
+		return false, err
 	case err != nil:
-		return nil, err
+		return false, err
 	case c != ':':
-		return nil, s.syntax(jsonscan.Unexpected(c, "behind the name of a member"))
+		return false, s.syntax(jsonscan.Unexpected(c, "behind the name of a member"))
 	}
 	s.at++
-	return jsonscan.Unquote(v), nil
+	s.key, s.comma, s.inMember = append(s.key[:0], jsonscan.Unquote(v)...), false, true
+	return true, nil
 }
 
 // value reads a value.

@@ -1,6 +1,11 @@
 package wire
 
-import "io"
+import (
+	"io"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // ListMeta is the metadata of a list.
 type ListMeta struct {
@@ -15,13 +20,35 @@ type ListMeta struct {
 // cut reports whether more objects follow, but no page that has them: the list is not whole.
 func (m *ListMeta) cut() bool { return m.Continue == "" && m.Remaining != nil && *m.Remaining > 0 }
 
+// listMeta is the metadata of a list that is read.
+type listMeta struct {
+	ListMeta
+	has bool // the list had it
+}
+
+// read reads the metadata in the encoding of a decoder.
+func (m *listMeta) read(b []byte, decode func([]byte, any) error) error {
+	if m.has {
+		return errTwice
+	}
+	m.has = true
+	var in metav1.ListMeta
+	if err := decode(b, &in); err != nil {
+		return err
+	}
+	if !utf8.ValidString(in.ResourceVersion + in.Continue) {
+		return errUTF8
+	}
+	m.ListMeta = ListMeta{ResourceVersion: in.ResourceVersion, Continue: in.Continue, Remaining: in.RemainingItemCount}
+	return nil
+}
+
 // List splits the body of a list into its objects. Take returns complete objects, and Fill reads. A List is for
 // one goroutine. Close may be called from another one, and ends a Fill.
 type List struct {
-	body  io.ReadCloser
+	source
 	items lister
-	read  *window // of items
-	err   error   // the final error of Take
+	err   error // the final error of Take
 }
 
 // lister is a list of one encoding.
@@ -39,7 +66,7 @@ func NewList(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*L
 	if err != nil || watch {
 		return nil, wrongContent(contentType, body)
 	}
-	l := &List{body: body}
+	l := &List{source: source{body: body}}
 	if enc == Protobuf {
 		items := &protoList{s: newProtoStream(lim), kind: kind}
 		l.items, l.read = items, &items.s.window
@@ -68,9 +95,6 @@ func (l *List) Take() (Raw, error) {
 	return raw, err
 }
 
-// Fill reads the body once, and blocks until bytes come. Take returns its error.
-func (l *List) Fill() { l.read.fill(l.body) }
-
 // Next returns the next object. It calls Fill until the object is complete.
 func (l *List) Next() (Raw, error) {
 	for {
@@ -84,6 +108,3 @@ func (l *List) Next() (Raw, error) {
 
 // Meta returns the metadata of the list. It is complete after Take has returned [io.EOF].
 func (l *List) Meta() ListMeta { return l.items.meta() }
-
-// Close closes the body. It may be called twice.
-func (l *List) Close() error { return l.body.Close() }

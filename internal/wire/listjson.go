@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/decode"
 	"github.com/flyball-io/flyball/internal/jsonscan"
 )
 
@@ -22,14 +23,11 @@ type jsonList struct {
 	mayBe            bool // only the items show whether it is a list of the kind
 	proven           bool // an item is of the kind
 	hasItems         bool
-	hasMeta          bool
-	m                ListMeta
+	m                listMeta
 	status           map[string]jsontext.Value // members of a Status, in case it is one
 }
 
-func (l *jsonList) meta() ListMeta {
-	return l.m
-}
+func (l *jsonList) meta() ListMeta { return l.m.ListMeta }
 
 func (l *jsonList) next() (Raw, error) {
 	for !l.ended {
@@ -115,11 +113,9 @@ func (l *jsonList) value(member string) error {
 		}
 		return l.checkKind()
 	case "metadata":
-		if l.hasMeta {
-			return l.s.syntax(errTwice)
+		if err := l.m.read(v, decode.JSON); err != nil {
+			return l.s.syntax(err)
 		}
-		l.hasMeta = true
-		return l.readMeta(v)
 	case "items":
 		if v.Kind() != 'n' {
 			return l.s.syntax(errors.New("items: want an array, got " + jsonscan.KindName(v[0])))
@@ -148,19 +144,6 @@ func (l *jsonList) checkKind() error {
 
 func (l *jsonList) wrongKind() error {
 	return &KindError{Want: l.kind.listGVK(), Got: schema.FromAPIVersionAndKind(l.apiVersion, l.name)}
-}
-
-func (l *jsonList) readMeta(v jsontext.Value) error {
-	var m struct {
-		ResourceVersion string `json:"resourceVersion"`
-		Continue        string `json:"continue"`
-		Remaining       *int64 `json:"remainingItemCount"`
-	}
-	if err := json.Unmarshal(v, &m); err != nil {
-		return l.s.syntax(err)
-	}
-	l.m = ListMeta{ResourceVersion: m.ResourceVersion, Continue: m.Continue, Remaining: m.Remaining}
-	return nil
 }
 
 // end makes the checks that need the whole list.

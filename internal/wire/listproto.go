@@ -2,12 +2,11 @@ package wire
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/decode"
 	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
@@ -17,15 +16,14 @@ type protoList struct {
 	s        protoStream
 	kind     *Kind
 	started  bool
-	typed    bool // the kind of the answer is known, and correct
-	isStatus bool // the answer is a Status
-	found    bool // raw was found: a body without it is truncated
-	hasMeta  bool
+	typed    bool  // the kind of the answer is known, and correct
+	isStatus bool  // the answer is a Status
+	found    bool  // raw was found: a body without it is truncated
 	raw      int64 // end of raw, while inside; 0 outside
-	m        ListMeta
+	m        listMeta
 }
 
-func (l *protoList) meta() ListMeta { return l.m }
+func (l *protoList) meta() ListMeta { return l.m.ListMeta }
 
 func (l *protoList) next() (Raw, error) {
 	if !l.started {
@@ -51,32 +49,24 @@ func (l *protoList) next() (Raw, error) {
 		if f.end > l.raw {
 			return Raw{}, l.s.syntax(protoscan.ErrCut)
 		}
+		var b []byte
 		switch {
+		case f.typ != protoscan.Bytes && f.num <= 2:
+			err = l.s.syntax(protoscan.ErrTag)
 		case f.typ != protoscan.Bytes:
-			if f.num <= 2 {
-				return Raw{}, l.s.syntax(protoscan.ErrTag)
-			}
-		case f.num == 1:
-			b, err := l.s.content()
-			if err != nil {
-				return Raw{}, err
-			}
-			if l.hasMeta {
-				return Raw{}, l.s.syntax(errTwice)
-			}
-			l.hasMeta = true
-			if err := l.readMeta(b); err != nil {
-				return Raw{}, l.s.syntax(err)
-			}
-		case f.num == 2:
-			b, err := l.s.content()
-			if err != nil {
-				return Raw{}, err
-			}
-			return Raw{Kind: l.kind, Encoding: Protobuf, Bytes: b}, nil
+		case f.num > 2:
+			err = l.s.leave()
 		default:
-			if err := l.s.leave(); err != nil {
-				return Raw{}, err
+			b, err = l.s.content()
+		}
+		switch {
+		case err != nil:
+			return Raw{}, err
+		case f.num == 2:
+			return Raw{Kind: l.kind, Encoding: Protobuf, Bytes: b}, nil
+		case f.num == 1:
+			if err := l.m.read(b, decode.Protobuf); err != nil {
+				return Raw{}, l.s.syntax(err)
 			}
 		}
 	}
@@ -177,24 +167,4 @@ func (l *protoList) readStatus(f protoHead) error {
 		return err
 	}
 	return statusError(b, Protobuf)
-}
-
-// readMeta reads a metav1.ListMeta: resourceVersion = 2, continue = 3, remainingItemCount = 4.
-func (l *protoList) readMeta(b []byte) error {
-	c := protoscan.Cursor{B: b}
-	for c.Next() {
-		switch c.Num {
-		case 2:
-			l.m.ResourceVersion = string(c.Bytes())
-		case 3:
-			l.m.Continue = string(c.Bytes())
-		case 4:
-			n := int64(c.Uint())
-			l.m.Remaining = &n
-		}
-	}
-	if c.Err == nil && !utf8.ValidString(l.m.ResourceVersion+l.m.Continue) {
-		return errors.New("list metadata: invalid UTF-8")
-	}
-	return c.Err
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // Path is a compiled field path. It reads the values of one field, also within lists, and returns them as text.
@@ -143,15 +145,9 @@ type anyText string
 // read into.
 func (c *viewCompiler) hop(at place, segments []segment, optional []bool) (reflect.Type, error) {
 	s := segments[0]
-	names := []segment{{name: s.name}, {name: s.key, access: byKey}}
-	if s.bare {
-		names = names[1:]
-	} else if s.access != byKey {
-		names = names[:1]
-	}
 	var to spot
 	var err error
-	for i, name := range names {
+	for i, name := range s.steps() {
 		if i > 0 {
 			at, err = c.inside(to, "")
 		}
@@ -222,7 +218,7 @@ func optionalValue(t reflect.Type, elem viewValue) (reflect.Type, viewValue) {
 		},
 	}
 	if elem.proto != nil {
-		v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
+		v.proto = func(d *viewReader, f protoscan.Cursor, p unsafe.Pointer) error {
 			*(*bool)(unsafe.Add(p, is)) = true
 			return elem.proto(d, f, p)
 		}

@@ -29,6 +29,17 @@ func (s segment) String() string {
 	return s.name
 }
 
+// steps splits a segment into steps of one name each.
+func (s segment) steps() (steps []segment) {
+	if !s.bare {
+		steps = append(steps, segment{name: s.name})
+	}
+	if s.access == byKey {
+		steps = append(steps, segment{name: s.key, access: byKey})
+	}
+	return steps
+}
+
 // parsePath splits a field path into its segments.
 func parsePath(path string) ([]segment, error) {
 	var segments []segment

@@ -224,12 +224,7 @@ func viewPath(path string) ([]segment, error) {
 		if s.access == each {
 			return nil, &PathError{Path: path, Segment: s.String(), Reason: "a view reads a list into a slice of structs"}
 		}
-		if !s.bare {
-			steps = append(steps, segment{name: s.name})
-		}
-		if s.access == byKey {
-			steps = append(steps, segment{name: s.key, access: byKey})
-		}
+		steps = append(steps, s.steps()...)
 	}
 	return steps, nil
 }

@@ -53,23 +53,22 @@ func listValue(t reflect.Type, elem viewValue) viewValue {
 			grow(p, following(c))
 		}
 	}
-	v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
+	v.proto = func(d *viewReader, f protoscan.Cursor, p unsafe.Pointer) error {
 		grow(p, 1)
 		return elem.proto(d, f, next(p))
 	}
 	if elem.packs {
 		one := v.proto
-		v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
-			if f.typ != protoscan.Bytes {
+		v.proto = func(d *viewReader, f protoscan.Cursor, p unsafe.Pointer) error {
+			if f.Type != protoscan.Bytes {
 				return one(d, f, p)
 			}
-			c := protoscan.Cursor{B: f.b} // packed: the numbers share a tag
+			c := protoscan.Cursor{B: f.Bytes(), Type: protoscan.Number} // packed: the numbers share a tag
 			for c.I < len(c.B) {
-				number := protoValue{here: true, typ: protoscan.Number, number: c.Varint()}
-				if c.Err != nil {
+				if c.Number = c.Varint(); c.Err != nil {
 					return c.Err
 				}
-				if err := one(d, number, p); err != nil {
+				if err := one(d, c, p); err != nil {
 					return err
 				}
 			}
@@ -95,18 +94,13 @@ var stringMapValue = viewValue{
 			*m = make(map[string]string, following(c))
 		}
 	},
-	proto: func(d *viewReader, f protoValue, p unsafe.Pointer) error {
-		msg, err := f.message()
+	proto: func(d *viewReader, f protoscan.Cursor, p unsafe.Pointer) error {
+		key, value, err := mapEntry(f.Message())
 		if err != nil {
 			return err
 		}
-		key, value, err := mapEntry(msg)
-		if err != nil {
-			return err
-		}
-		b, err := value.message()
-		(*(*map[string]string)(p))[d.keep(key)] = d.keep(b)
-		return err
+		(*(*map[string]string)(p))[d.keep(key)] = d.keep(value.Bytes())
+		return value.Err
 	},
 	json: func(d *viewReader, p unsafe.Pointer) error {
 		m := make(map[string]string)
@@ -150,12 +144,8 @@ func mapValue(t reflect.Type, elem viewValue) viewValue {
 		return v
 	}
 	v.grow = growMap(t)
-	v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
-		msg, err := f.message()
-		if err != nil {
-			return err
-		}
-		key, inner, err := mapEntry(msg)
+	v.proto = func(d *viewReader, f protoscan.Cursor, p unsafe.Pointer) error {
+		key, inner, err := mapEntry(f.Message())
 		if err != nil {
 			return err
 		}

@@ -1,57 +1,17 @@
 package wire
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
-// protoRead reads a value into memory of its type. The memory may have an earlier value of the same field.
-type protoRead func(d *viewReader, v protoValue, p unsafe.Pointer) error
+// protoRead reads the field under the cursor into memory of its type. The memory may have an earlier value of the same
+// field. The field is absent if it is the value of an entry that has none.
+type protoRead func(d *viewReader, c protoscan.Cursor, p unsafe.Pointer) error
 
 // growFunc makes room for the field at the cursor and for those of the same number after it, if there is no room.
 type growFunc func(p unsafe.Pointer, c protoscan.Cursor)
-
-// protoValue is the value of one field. The zero protoValue is a zero value that is missing in the entry of a map.
-type protoValue struct {
-	here   bool
-	typ    int
-	number uint64
-	b      []byte
-}
-
-func valueAt(c *protoscan.Cursor) protoValue {
-	v := protoValue{here: true, typ: c.Type, number: c.Number}
-	switch c.Type {
-	case protoscan.Bytes:
-		v.b = c.B[c.From:c.To:c.To]
-	case protoscan.Fixed32:
-		v.b = c.B[c.I-4 : c.I]
-	case protoscan.Fixed64:
-		v.b = c.B[c.I-8 : c.I]
-	}
-	return v
-}
-
-func (v protoValue) wrongType() error {
-	return fmt.Errorf("the field has wire type %d", v.typ)
-}
-
-// message returns the content of a string, of bytes or of a message.
-func (v protoValue) message() ([]byte, error) {
-	if v.here && v.typ != protoscan.Bytes {
-		return nil, v.wrongType()
-	}
-	return v.b, nil
-}
-
-func (v protoValue) uint() (uint64, error) {
-	if v.here && v.typ != protoscan.Number {
-		return 0, v.wrongType()
-	}
-	return v.number, nil
-}
 
 // readProto reads the fields of a message into memory, which may have earlier values: a message that occurs twice is
 // merged.
@@ -77,7 +37,7 @@ func (n *viewNode) readProto(d *viewReader, msg []byte, p unsafe.Pointer) error 
 				t.grow(unsafe.Add(p, t.offset), c)
 			}
 		}
-		if err := m.readProto(d, valueAt(&c), p); err != nil {
+		if err := m.readProto(d, c, p); err != nil {
 			return err
 		}
 	}
@@ -116,7 +76,7 @@ func (n *viewNode) pass(b []byte, i int) int {
 
 // readEntry reads an entry of a map, key = 1 and value = 2, if the view has its key.
 func (n *viewNode) readEntry(d *viewReader, msg []byte, p unsafe.Pointer) error {
-	key, value, err := mapEntry(msg)
+	key, value, err := mapEntry(protoscan.Cursor{B: msg})
 	if err != nil {
 		return err
 	}
@@ -141,22 +101,23 @@ func (n *viewNode) isOther(msg []byte) bool {
 	return n.find(msg[2:end]) < 0
 }
 
-func mapEntry(msg []byte) (key []byte, value protoValue, err error) {
-	c := protoscan.Cursor{B: msg}
+func mapEntry(c protoscan.Cursor) (key []byte, value protoscan.Cursor, err error) {
+	value.Type = protoscan.Absent
 	for c.Next() {
 		switch c.Num {
 		case 1:
 			key = c.Bytes()
 		case 2:
-			value = valueAt(&c)
+			value = c
 		}
 	}
 	return key, value, c.Err
 }
 
-func (m *viewMember) readProto(d *viewReader, v protoValue, p unsafe.Pointer) error {
+func (m *viewMember) readProto(d *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
 	if m.node != nil {
-		b, err := v.message()
+		b := c.Bytes()
+		err := c.Err
 		if err == nil {
 			err = m.node.readProto(d, b, p)
 		}
@@ -166,7 +127,7 @@ func (m *viewMember) readProto(d *viewReader, v protoValue, p unsafe.Pointer) er
 	}
 	for i := range m.targets {
 		t := &m.targets[i]
-		if err := t.proto(d, v, unsafe.Add(p, t.offset)); err != nil {
+		if err := t.proto(d, c, unsafe.Add(p, t.offset)); err != nil {
 			return inField(m.path, err)
 		}
 	}

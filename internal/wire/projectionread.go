@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"reflect"
 	"unsafe"
@@ -10,30 +11,27 @@ import (
 	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
-func protoString(d *viewReader, v protoValue, p unsafe.Pointer) error {
-	b, err := v.message()
-	*(*string)(p) = d.keep(b)
-	return err
+func protoString(d *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
+	*(*string)(p) = d.keep(c.Bytes())
+	return c.Err
 }
 
-func protoBytes(_ *viewReader, v protoValue, p unsafe.Pointer) error {
-	b, err := v.message()
-	*(*[]byte)(p) = append([]byte{}, b...)
-	return err
+func protoBytes(_ *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
+	*(*[]byte)(p) = append([]byte{}, c.Bytes()...)
+	return c.Err
 }
 
-func protoBool(_ *viewReader, v protoValue, p unsafe.Pointer) error {
-	n, err := v.uint()
-	*(*bool)(p) = n != 0
-	return err
+func protoBool(_ *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
+	*(*bool)(p) = c.Uint() != 0
+	return c.Err
 }
 
 // protoWhole reads a message of a type of the API.
 func protoWhole(t reflect.Type) protoRead {
-	return func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
-		b, err := v.message()
-		if err != nil {
-			return err
+	return func(_ *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
+		b := c.Bytes()
+		if c.Err != nil {
+			return c.Err
 		}
 		into := reflect.NewAt(t, p)
 		if m, ok := into.Interface().(message); ok && !into.Elem().IsZero() {
@@ -64,14 +62,14 @@ func wholeValue(t, api reflect.Type) viewValue {
 			set(p, int64(n))
 			return err
 		},
-		proto: func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
-			n, err := v.uint()
+		proto: func(_ *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
+			n := c.Uint()
 			if n <<= unused; signed { // the generated code drops the upper bits
 				set(p, int64(n)>>unused)
 			} else {
 				set(p, int64(n>>unused))
 			}
-			return err
+			return c.Err
 		},
 	}
 }
@@ -99,15 +97,15 @@ func floatValue(t reflect.Type) viewValue {
 			}
 			return err
 		},
-		proto: func(_ *viewReader, v protoValue, p unsafe.Pointer) error {
+		proto: func(_ *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
 			switch {
-			case !v.here:
-			case t.Size() == 4 && v.typ == protoscan.Fixed32:
-				*(*float32)(p) = math.Float32frombits(binary.LittleEndian.Uint32(v.b))
-			case t.Size() == 8 && v.typ == protoscan.Fixed64:
-				*(*float64)(p) = math.Float64frombits(binary.LittleEndian.Uint64(v.b))
+			case c.Type == protoscan.Absent:
+			case t.Size() == 4 && c.Type == protoscan.Fixed32:
+				*(*float32)(p) = math.Float32frombits(binary.LittleEndian.Uint32(c.B[c.I-4:]))
+			case t.Size() == 8 && c.Type == protoscan.Fixed64:
+				*(*float64)(p) = math.Float64frombits(binary.LittleEndian.Uint64(c.B[c.I-8:]))
 			default:
-				return v.wrongType()
+				return fmt.Errorf("field %d has wire type %d", c.Num, c.Type)
 			}
 			return nil
 		},
@@ -126,12 +124,12 @@ func pointerValue(t reflect.Type, elem viewValue) viewValue {
 		json: func(d *viewReader, p unsafe.Pointer) error { return elem.json(d, fresh(p)) },
 	}
 	if elem.proto != nil {
-		v.proto = func(d *viewReader, v protoValue, p unsafe.Pointer) error {
+		v.proto = func(d *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
 			to := *(*unsafe.Pointer)(p)
-			if to == nil || v.typ != protoscan.Bytes {
+			if to == nil || c.Type != protoscan.Bytes {
 				to = fresh(p)
 			}
-			return elem.proto(d, v, to)
+			return elem.proto(d, c, to)
 		}
 	}
 	return v

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"unsafe"
+
+	"github.com/flyball-io/flyball/internal/protoscan"
 )
 
 // viewValue reads values of one type of a view.
@@ -112,10 +114,10 @@ func (c *viewCompiler) region(api reflect.Type, path string) (place, viewValue) 
 	node := &viewNode{}
 	v := viewValue{json: node.read}
 	if c.p.proto {
-		v.proto = func(d *viewReader, f protoValue, p unsafe.Pointer) error {
-			b, err := f.message()
-			if err != nil {
-				return err
+		v.proto = func(d *viewReader, f protoscan.Cursor, p unsafe.Pointer) error {
+			b := f.Bytes()
+			if f.Err != nil {
+				return f.Err
 			}
 			return node.readProto(d, b, p)
 		}

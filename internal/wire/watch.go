@@ -57,11 +57,22 @@ type Frame struct {
 // Watch splits the body of a watch into its events. Take returns complete events, and Fill reads. A Watch is for
 // one goroutine. Close may be called from another one, and ends a Fill.
 type Watch struct {
-	body   io.ReadCloser
+	source
 	events eventReader
-	read   *window // of events
-	err    error   // the final error of Take
+	err    error // the final error of Take
 }
+
+// source is a body that is read into the window of its parser.
+type source struct {
+	body io.ReadCloser
+	read *window
+}
+
+// Fill reads the body once, and blocks until bytes come. Take returns its error.
+func (s *source) Fill() { s.read.fill(s.body) }
+
+// Close closes the body. It may be called twice.
+func (s *source) Close() error { return s.body.Close() }
 
 // eventReader is a watch of one encoding. ready reads the next event up to its end. event returns the
 // type and the object of that event; the object is a Status for Error. A *DecodeError comes with the type.
@@ -79,7 +90,7 @@ func NewWatch(body io.ReadCloser, contentType string, kind *Kind, lim Limits) (*
 	if err != nil {
 		return nil, wrongContent(contentType, body)
 	}
-	w := &Watch{body: body}
+	w := &Watch{source: source{body: body}}
 	if enc == Protobuf {
 		events := &protoWatch{protoStream: newProtoStream(lim), kind: kind}
 		w.events, w.read = events, &events.window
@@ -116,9 +127,6 @@ func (w *Watch) ready() bool {
 	return true
 }
 
-// Fill reads the body once, and blocks until bytes come. Take returns its error.
-func (w *Watch) Fill() { w.read.fill(w.body) }
-
 // Next returns the next event. It calls Fill until the event is complete.
 func (w *Watch) Next() (Frame, error) {
 	for !w.ready() {
@@ -126,9 +134,6 @@ func (w *Watch) Next() (Frame, error) {
 	}
 	return w.frame()
 }
-
-// Close closes the body. It may be called twice.
-func (w *Watch) Close() error { return w.body.Close() }
 
 // frame is the event that is ready.
 func (w *Watch) frame() (f Frame, err error) {
