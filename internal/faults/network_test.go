@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/faults"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -87,7 +86,7 @@ func TestFault04WatchClosedEveryFewSeconds(t *testing.T) {
 func TestFault04WatchClosedAtOnce(t *testing.T) {
 	parallel(t)
 	g, r := behind(t, servertest.Shared(t), setup{tune: func(c *reflector.Options) {
-		c.Backoff = backoff.Policy{Base: 200 * time.Millisecond, Factor: 2, Max: 2 * time.Second, Jitter: 1}
+		c.MinBackoff, c.MaxBackoff = 200*time.Millisecond, 2*time.Second
 	}})
 	g.Seen()
 	g.Renew(func(w http.ResponseWriter, req *http.Request) bool {
@@ -239,7 +238,7 @@ func TestFault20StopWhileAway(t *testing.T) {
 
 // steady retries soon, however often it failed.
 func steady(c *reflector.Options) {
-	c.Backoff.Base, c.Backoff.Factor, c.Backoff.Max = 50*time.Millisecond, 1, 100*time.Millisecond
+	c.MinBackoff, c.MaxBackoff = 100*time.Millisecond, 100*time.Millisecond
 }
 
 // sum returns how many lists, or restarts, there were for any reason.
