@@ -152,6 +152,19 @@ var (
 	})
 )
 
+var failures = map[metav1.StatusReason]Effect{
+	metav1.StatusReasonConflict: Conflict, metav1.StatusReasonAlreadyExists: AlreadyExists, metav1.StatusReasonNotFound: NotFound,
+	metav1.StatusReasonUnauthorized: Unauthorized, metav1.StatusReasonForbidden: Forbidden, metav1.StatusReasonExpired: Expired, metav1.StatusReasonGone: Gone,
+	metav1.StatusReasonInternalError: Internal, metav1.StatusReasonServiceUnavailable: Unavailable, metav1.StatusReasonTimeout: Timeout,
+}
+
+// Error answers with the error of a reason.
+func Error(reason metav1.StatusReason) Effect {
+	e, ok := failures[reason]
+	e.text = fmt.Sprintf("Error(%q)", reason)
+	return e.unless(ok, "there is no error for the reason")
+}
+
 // TooManyRequests answers 429 with Retry-After.
 func TooManyRequests(after time.Duration) Effect {
 	return failure(fmt.Sprintf("TooManyRequests(%v)", after), func(Request) *apierrors.StatusError {
