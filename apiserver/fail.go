@@ -78,8 +78,8 @@ var (
 	BadGateway      = Effect{faults.BadGateway}      // 502: the page of a load balancer
 )
 
-// Error answers with the error of a reason, in the words of a real server: AlreadyExists, Conflict, Expired, Forbidden,
-// Gone, InternalError, NotFound, ServiceUnavailable, Timeout or Unauthorized.
+// Error answers with the error of a reason, in the words of a real server: AlreadyExists, Expired, Gone,
+// InternalError, NotFound, ServiceUnavailable, Timeout or Unauthorized.
 func Error(reason metav1.StatusReason) Effect { return Effect{faults.Error(reason)} }
 
 // TooManyRequests answers 429 with Retry-After, in whole seconds.

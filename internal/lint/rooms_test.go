@@ -20,7 +20,7 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 27750, 19000, []string{
+	{"pipeline", 27740, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
@@ -29,7 +29,7 @@ var rooms = []room{
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31).
 	{"API server in memory", 21540, 16000, []string{"internal/apiserver/...", "apiserver"}},
-	{"test kits", 7390, 4600, []string{
+	{"test kits", 7360, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload", "internal/replicas", "internal/sizes",
 	}},
@@ -39,7 +39,7 @@ var rooms = []room{
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. 40,000 is the goal.
-const maxCore = 54880
+const maxCore = 54860
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
