@@ -110,6 +110,9 @@ func beforeDeadline(ctx context.Context, t testing.TB) (context.Context, context
 	return context.WithCancel(ctx)
 }
 
+// Main runs the tests, ends the shared control plane and exits.
+func Main(m *testing.M) { os.Exit(Wrap(m).Run()) }
+
 // Wrap returns a runner of tests, as [testing.M] is, that ends the shared control plane after m's tests. The goroutines of the
 // control plane have ended when Run returns:
 //

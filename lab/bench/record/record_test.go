@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-io/flyball/test/planetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(planetest.Wrap(m).Run()) }
+func TestMain(m *testing.M) { planetest.Main(m) }
 
 // A real cluster is recorded, page by page and without its secrets, and replayed to all contenders. The server in
 // memory would not do: it has no APIServices.
