@@ -144,7 +144,7 @@ func TestEditedLeaseStopsTheLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := <-ended
-	if lost, ok := errors.AsType[*leader.LostError](errs[0]); !ok || lost.Reason != leader.Taken || lost.Holder != "somebody" {
+	if lost, ok := errors.AsType[*leader.LostError](errs[0]); !ok || lost.Reason != "taken by another" || lost.Holder != "somebody" {
 		t.Errorf("the reconcile was cancelled for %v", errs[0])
 	}
 	if _, ok := errors.AsType[*client.FencedError](errs[1]); !ok {

@@ -67,7 +67,7 @@ func TestFaultsOfControllers(t *testing.T) {
 	s, c := controlled(t, "serviceaccount")
 	const user = "system:serviceaccount:kube-system:service-account-controller"
 	lost := s.Fail(apiserver.On("create", "serviceaccounts").By(user).Times(1), apiserver.LoseAnswer)
-	refused := s.Fail(apiserver.On("create", "serviceaccounts").From("kube-controller-manager").Between(2, 3), apiserver.Unavailable)
+	refused := s.Fail(apiserver.On("create", "serviceaccounts").From("kube-controller-manager").Between(2, 3), apiserver.Error(metav1.StatusReasonServiceUnavailable))
 	others := s.Fail(apiserver.On("create", "*"), apiserver.Delay(0))
 	for _, name := range []string{"one", "two"} {
 		if _, err := client.Create(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -127,7 +127,7 @@ func TestControllersAfterManyRestores(t *testing.T) {
 	ctx := t.Context()
 	s, c := controlled(t, "serviceaccount")
 	whole := s.Snapshot()
-	halted := s.Fail(apiserver.On("create", "serviceaccounts").From("kube-controller-manager"), apiserver.Unavailable)
+	halted := s.Fail(apiserver.On("create", "serviceaccounts").From("kube-controller-manager"), apiserver.Error(metav1.StatusReasonServiceUnavailable))
 	if err := client.Delete(ctx, c, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestControllersInABubble(t *testing.T) {
 		ctx := t.Context()
 		s := apiserver.Start(t, apiserver.Options{InMemory: true, Controllers: []string{"serviceaccount"}})
 		c := newClient(t, s)
-		refused := s.Fail(apiserver.On("create", "serviceaccounts").From("kube-controller-manager"), apiserver.Unavailable)
+		refused := s.Fail(apiserver.On("create", "serviceaccounts").From("kube-controller-manager"), apiserver.Error(metav1.StatusReasonServiceUnavailable))
 		if _, err := client.Create(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "one"}}); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/flyball-io/flyball/internal/apiserver/faults"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
 )
@@ -68,21 +70,17 @@ func (r Rule) counted(method string, n int) Rule {
 // means no end.
 func (r Rule) Between(first, last int) Rule { r.rule.First, r.rule.Last = first, last; return r }
 
-// The errors of a server, in the words of a real one.
+// The errors of a server, in the words of a real one. [Error] has the others.
 var (
 	Conflict        = Effect{faults.Conflict}        // 409: the object has been modified
-	AlreadyExists   = Effect{faults.AlreadyExists}   // 409
-	NotFound        = Effect{faults.NotFound}        // 404
-	Unauthorized    = Effect{faults.Unauthorized}    // 401
 	Forbidden       = Effect{faults.Forbidden}       // 403, with verb and resource
-	Expired         = Effect{faults.Expired}         // 410: the version or continue token is too old
-	Gone            = Effect{faults.Gone}            // 410, without that reason
-	Internal        = Effect{faults.Internal}        // 500
-	Unavailable     = Effect{faults.Unavailable}     // 503
-	Timeout         = Effect{faults.Timeout}         // 504
 	TooLargeVersion = Effect{faults.TooLargeVersion} // 504: the server has not reached the version
 	BadGateway      = Effect{faults.BadGateway}      // 502: the page of a load balancer
 )
+
+// Error answers with the error of a reason, in the words of a real server: AlreadyExists, Expired, Gone,
+// InternalError, NotFound, ServiceUnavailable, Timeout or Unauthorized.
+func Error(reason metav1.StatusReason) Effect { return Effect{faults.Error(reason)} }
 
 // TooManyRequests answers 429 with Retry-After, in whole seconds.
 func TooManyRequests(after time.Duration) Effect { return Effect{faults.TooManyRequests(after)} }

@@ -84,11 +84,11 @@ func TestFailAnswers(t *testing.T) {
 		effect apiserver.Effect
 		is     func(error) bool
 	}{
-		{apiserver.Conflict, apierrors.IsConflict}, {apiserver.AlreadyExists, apierrors.IsAlreadyExists},
-		{apiserver.NotFound, apierrors.IsNotFound}, {apiserver.Unauthorized, apierrors.IsUnauthorized},
-		{apiserver.Forbidden, apierrors.IsForbidden}, {apiserver.Expired, apierrors.IsResourceExpired},
-		{apiserver.Gone, apierrors.IsGone}, {apiserver.Internal, apierrors.IsInternalError},
-		{apiserver.Unavailable, apierrors.IsServiceUnavailable}, {apiserver.Timeout, apierrors.IsTimeout},
+		{apiserver.Conflict, apierrors.IsConflict}, {apiserver.Error(metav1.StatusReasonAlreadyExists), apierrors.IsAlreadyExists},
+		{apiserver.Error(metav1.StatusReasonNotFound), apierrors.IsNotFound}, {apiserver.Error(metav1.StatusReasonUnauthorized), apierrors.IsUnauthorized},
+		{apiserver.Forbidden, apierrors.IsForbidden}, {apiserver.Error(metav1.StatusReasonExpired), apierrors.IsResourceExpired},
+		{apiserver.Error(metav1.StatusReasonGone), apierrors.IsGone}, {apiserver.Error(metav1.StatusReasonInternalError), apierrors.IsInternalError},
+		{apiserver.Error(metav1.StatusReasonServiceUnavailable), apierrors.IsServiceUnavailable}, {apiserver.Error(metav1.StatusReasonTimeout), apierrors.IsTimeout},
 		{apiserver.TooLargeVersion, apierrors.IsTimeout}, {apiserver.TooManyRequests(time.Millisecond), apierrors.IsTooManyRequests},
 	} {
 		f := b.s.Fail(apiserver.On("update", "configmaps").Named("a"), tc.effect)

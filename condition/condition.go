@@ -14,18 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The reasons of a [Summary] if no condition decides.
 const (
-	// ReasonAllTrue: all conditions are True.
-	ReasonAllTrue = "AllTrue"
-	// ReasonMissing: a condition does not exist.
-	ReasonMissing = "Missing"
-	// ReasonOutdated: a condition is of an older generation of the object.
-	ReasonOutdated = "Outdated"
+	reasonAllTrue  = "AllTrue"
+	reasonMissing  = "Missing"
+	reasonOutdated = "Outdated"
+	// reasonUnspecified is the reason of a condition that was set without one. The API takes no empty reason.
+	reasonUnspecified = "Unspecified"
 )
-
-// ReasonUnspecified is the reason of a condition that was set without one. The API takes no empty reason.
-const ReasonUnspecified = "Unspecified"
 
 // Find returns the condition of a type, and whether there is one.
 func Find(conditions []metav1.Condition, conditionType string) (metav1.Condition, bool) {
@@ -60,21 +55,22 @@ func set(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool
 
 // Summary returns one condition for several others that are good when True. It is False if one of
 // them is False. Otherwise it is Unknown if one is Unknown, missing or of an older generation.
-// Otherwise it is True. Its reason is that of the first condition that decides. Its message lists
-// all that are not True. Without others it is Unknown.
+// Otherwise it is True. Its reason is that of the first condition that decides. It is
+// "Missing" or "Outdated" if that one does not exist or is of an older generation, and "AllTrue" if none decides. The
+// message lists all that are not True. Without others it is Unknown.
 func Summary(conditionType string, conditions []metav1.Condition, generation int64, of ...string) metav1.Condition {
-	out := metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: ReasonAllTrue, ObservedGeneration: generation}
+	out := metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reasonAllTrue, ObservedGeneration: generation}
 	if len(of) == 0 {
-		out.Status, out.Reason = metav1.ConditionUnknown, ReasonMissing
+		out.Status, out.Reason = metav1.ConditionUnknown, reasonMissing
 	}
 	var messages []string
 	for _, t := range of {
 		c, ok := Find(conditions, t)
 		switch {
 		case !ok:
-			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonMissing, Message: "not set yet"}
+			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: reasonMissing, Message: "not set yet"}
 		case c.ObservedGeneration < generation:
-			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: ReasonOutdated, Message: "observed on an older generation"}
+			c = metav1.Condition{Status: metav1.ConditionUnknown, Reason: reasonOutdated, Message: "observed on an older generation"}
 		}
 		if c.Status == metav1.ConditionTrue {
 			continue

@@ -180,7 +180,7 @@ func TestAnyMessageIsSent(t *testing.T) {
 		if err := condition.Validate(got[0]); err != nil {
 			rt.Error(err)
 		}
-		if reason == "" && got[0].Reason != condition.ReasonUnspecified || reason != "" && got[0].Reason != reason {
+		if reason == "" && got[0].Reason != "Unspecified" || reason != "" && got[0].Reason != reason {
 			rt.Errorf("the reason %q became %q", reason, got[0].Reason)
 		}
 		if valid := strings.ToValidUTF8(message, "\uFFFD"); len(valid) <= 32*1024 && got[0].Message != valid {

@@ -69,7 +69,7 @@ func (s *Status[T, P]) put(conditionType string, status metav1.ConditionStatus, 
 }
 
 // Set sets a condition with the generation of the object as it was read. A message above the API's limit of
-// 32 KiB is shortened, and ends with "…". An empty reason becomes [ReasonUnspecified]. If the API would reject
+// 32 KiB is shortened, and ends with "…". An empty reason becomes "Unspecified". If the API would reject
 // the condition for something else, Set does not set it: [Status.Patch] sends the rest and returns the error.
 func (s *Status[T, P]) Set(c metav1.Condition) {
 	if s.obj == nil {
@@ -77,7 +77,7 @@ func (s *Status[T, P]) Set(c metav1.Condition) {
 	}
 	c.ObservedGeneration = s.before.GetGeneration()
 	c.Message = shorten(strings.ToValidUTF8(c.Message, "\uFFFD"))
-	c.Reason = cmp.Or(c.Reason, ReasonUnspecified)
+	c.Reason = cmp.Or(c.Reason, reasonUnspecified)
 	if err := validate(c); err != nil {
 		s.errs = append(s.errs, err)
 		return

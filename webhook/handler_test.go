@@ -115,7 +115,7 @@ func TestValidatorAllowsOrDenies(t *testing.T) {
 		t.Errorf("%s %v", e.Path(), e.Mutating())
 	}
 	ctx := t.Context()
-	res := must(webhooktest.Create(ctx, e, newThing("a"), webhooktest.DryRun()))(t)
+	res := must(webhooktest.Create(ctx, e, newThing("a"), func(r *admissionv1.AdmissionRequest) { r.DryRun = new(true) }))(t)
 	if !res.Allowed || !slices.Equal(res.Warnings, []string{"w"}) || seen != fmt.Sprint("CREATE", "a", "ns", "webhooktest", true, "Thing", "webhooktest") {
 		t.Errorf("%+v, saw %s", res, seen)
 	}
@@ -144,14 +144,14 @@ func TestOnlyNamedSubresourcesAreValidated(t *testing.T) {
 	status := must(NewValidator[thing](things(), v, o))(t)
 	ctx := t.Context()
 	a := newThing("a")
-	if res := must(webhooktest.Update(ctx, plain, a, a, webhooktest.SubResource("status")))(t); !res.Allowed || asked != 0 {
+	if res := must(webhooktest.Update(ctx, plain, a, a, subresource("status")))(t); !res.Allowed || asked != 0 {
 		t.Errorf("%+v", res)
 	}
-	if res := must(webhooktest.Update(ctx, status, a, a, webhooktest.SubResource("status")))(t); res.Allowed || asked != 1 {
+	if res := must(webhooktest.Update(ctx, status, a, a, subresource("status")))(t); res.Allowed || asked != 1 {
 		t.Errorf("%+v", res)
 	}
 	scale := &autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}
-	if res := must(webhooktest.Update(ctx, status, scale, scale, webhooktest.SubResource("scale")))(t); !res.Allowed || asked != 1 {
+	if res := must(webhooktest.Update(ctx, status, scale, scale, subresource("scale")))(t); !res.Allowed || asked != 1 {
 		t.Errorf("%+v", res)
 	}
 	if _, err := webhooktest.Update(ctx, plain, scale, scale); !isNoVerdict(err, 400, "autoscaling/v1 Scale") {
@@ -503,4 +503,8 @@ func TestMangledReviewsAreAnswered(t *testing.T) {
 		}
 		answersWell(t, e, b)
 	}
+}
+
+func subresource(name string) func(*admissionv1.AdmissionRequest) {
+	return func(r *admissionv1.AdmissionRequest) { r.SubResource = name }
 }

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/internal/sizes"
@@ -50,14 +52,14 @@ func admitSizes[T any, P object.Ptr[T]](t *testing.T, c *sizes.Case) {
 	for i, e := range c.Events {
 		if i < len(c.First) {
 			old := c.First[i]
-			res := must(webhooktest.Update(t.Context(), in(validate), old, e.Object, webhooktest.OfKind(c.GVK)))(t)
+			res := must(webhooktest.Update(t.Context(), in(validate), old, e.Object, func(r *admissionv1.AdmissionRequest) { r.Kind = metav1.GroupVersionKind(c.GVK) }))(t)
 			if !res.Allowed || got.obj == nil {
 				t.Fatalf("%+v", res.Status)
 			}
 			c.CheckOne(t, P(got.obj), e.Object, false)
 			c.CheckOne(t, P(got.old), old, false)
 		}
-		res := must(webhooktest.Create(t.Context(), in(mutate), e.Object, webhooktest.OfKind(c.GVK)))(t)
+		res := must(webhooktest.Create(t.Context(), in(mutate), e.Object, func(r *admissionv1.AdmissionRequest) { r.Kind = metav1.GroupVersionKind(c.GVK) }))(t)
 		want := e.Object.DeepCopyObject().(object.Object)
 		want.SetLabels(map[string]string{"set": "by the webhook"})
 		c.CheckOne(t, res.Object, want, false)

@@ -26,7 +26,7 @@ func TestStockInformersAfterFaults(t *testing.T) {
 	defer func(old []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = old }(utilruntime.ErrorHandlers)
 	utilruntime.ErrorHandlers = nil
 	for _, effect := range []apiserver.Effect{
-		apiserver.Expired, apiserver.TooLargeVersion, apiserver.Gone, apiserver.Unauthorized, apiserver.Internal, apiserver.BadGateway, apiserver.TooManyRequests(time.Second),
+		apiserver.Error(metav1.StatusReasonExpired), apiserver.TooLargeVersion, apiserver.Error(metav1.StatusReasonGone), apiserver.Error(metav1.StatusReasonUnauthorized), apiserver.Error(metav1.StatusReasonInternalError), apiserver.BadGateway, apiserver.TooManyRequests(time.Second),
 		apiserver.CutBefore, apiserver.LoseAnswer, apiserver.Hang, apiserver.Restart, apiserver.Delay(time.Minute),
 		apiserver.EndAfter(0), apiserver.EndAfter(2), apiserver.CutAfter(1), apiserver.CutFrame(1), apiserver.ExpireAfter(0), apiserver.ExpireAfter(2), apiserver.SilentAfter(0),
 		apiserver.RepeatEvents(1, 0), apiserver.DelayEvents(time.Minute), apiserver.LoseBookmarks, apiserver.Ignore("sendInitialEvents"),

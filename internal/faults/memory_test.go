@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/reflector"
 )
@@ -35,8 +37,8 @@ func TestFaultsInMemory(t *testing.T) {
 			return s.Fail(watches.Times(2), apiserver.TooManyRequests(1))
 		}, noted: restarts("busy", 2)},
 		"11 a server that fails": {fault: func(s *apiserver.Server) *apiserver.Fault {
-			s.Fail(watches.Nth(1), apiserver.Internal)
-			return s.Fail(watches, apiserver.Unavailable)
+			s.Fail(watches.Nth(1), apiserver.Error(metav1.StatusReasonInternalError))
+			return s.Fail(watches, apiserver.Error(metav1.StatusReasonServiceUnavailable))
 		}, noted: restarts("failed", 3)},
 		"11 a connection that is cut": {fault: func(s *apiserver.Server) *apiserver.Fault {
 			return s.Fail(apiserver.On("list,watch", "*"), apiserver.CutBefore)
@@ -47,7 +49,7 @@ func TestFaultsInMemory(t *testing.T) {
 		"36 no streaming list, and lists that fail": {fault: func(s *apiserver.Server) *apiserver.Fault {
 			s.Fail(watches.Times(1), apiserver.ExpireAfter(0))
 			s.Fail(lists.Times(1), apiserver.BadGateway)
-			return s.Fail(watches.With("sendInitialEvents"), apiserver.Internal)
+			return s.Fail(watches.With("sendInitialEvents"), apiserver.Error(metav1.StatusReasonInternalError))
 		}, noted: func(s reflector.State) bool { return s.Relists["expired"] == 1 && s.Phase == reflector.Synced }},
 		"44 events twice, and an end": {fault: func(s *apiserver.Server) *apiserver.Fault {
 			return s.Fail(watches, apiserver.RepeatEvents(1, 0), apiserver.EndAfter(5))

@@ -238,7 +238,7 @@ func TestFault20StopWhileAway(t *testing.T) {
 
 // steady retries soon, however often it failed.
 func steady(c *reflector.Options) {
-	c.MinBackoff, c.MaxBackoff = 50*time.Millisecond, 100*time.Millisecond
+	c.MinBackoff, c.MaxBackoff = 100*time.Millisecond, 100*time.Millisecond
 }
 
 // sum returns how many lists, or restarts, there were for any reason.

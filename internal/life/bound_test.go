@@ -139,7 +139,7 @@ func TestLeadRunsOnTheLeader(t *testing.T) {
 }
 
 func TestLostLeaseCancelsTheWork(t *testing.T) {
-	lost := &leader.LostError{Reason: leader.Expired}
+	lost := &leader.LostError{Reason: "not renewed in time"}
 	for name, stopped := range map[string]bool{"in the middle": false, "while it stops": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestLostLeaseAndHangingWorkAreBothInTheError(t *testing.T) {
 		result := make(chan error, 1)
 		go func() { result <- l.Run(context.Background()) }()
 		polls.win <- struct{}{}
-		lost := &leader.LostError{Reason: leader.Deleted}
+		lost := &leader.LostError{Reason: "deleted"}
 		polls.lose <- lost
 		time.Sleep(time.Hour)
 		synctest.Wait()

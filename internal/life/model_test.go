@@ -74,7 +74,7 @@ func (tr *trace) fault(format string, args ...any) {
 // live runs the plan in a bubble and checks it.
 func (p plan) live(t *testing.T) []string {
 	tr := &trace{runs: map[Phase]int{}}
-	lost := &leader.LostError{Reason: leader.Taken}
+	lost := &leader.LostError{Reason: "taken by another"}
 	synctest.Test(t, func(t *testing.T) {
 		l := newLife()
 		l.Settled = func(ctx context.Context, ph Phase) {

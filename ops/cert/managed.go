@@ -26,7 +26,7 @@ import (
 // ManagedOptions describe the certificate and its clients. NewManaged reads them once.
 type ManagedOptions struct {
 	// Namespace and Name of the Secret that all replicas share. Required. An existing Secret
-	// without the Label is not written; Check returns an error. Keep no copy of it anywhere: its
+	// without the label cert.flyball.io/managed is not written; Check returns an error. Keep no copy of it anywhere: its
 	// keys can sign for every name.
 	Namespace, Name string
 
@@ -79,7 +79,7 @@ const (
 // program runs a Managed, standbys too, because each answers calls. Any of them may write.
 //
 // If the Secret is deleted, a replica writes it again from memory. A damaged Secret is repaired
-// with its usable parts, and logged at Error. To renew all keys, put the RotateAnnotation on the
+// with its usable parts, and logged at Error. To renew all keys, put the annotation cert.flyball.io/rotate on the
 // Secret.
 type Managed struct {
 	service

@@ -177,7 +177,7 @@ func TestDeletedSecretIsRestored(t *testing.T) {
 func TestForeignSecretIsNotWritten(t *testing.T) {
 	for name, s := range map[string]*corev1.Secret{
 		"label": {Data: map[string][]byte{"password": []byte("x")}},
-		"type": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{cert.Label: "true"}}, Type: corev1.SecretTypeBasicAuth,
+		"type": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"cert.flyball.io/managed": "true"}}, Type: corev1.SecretTypeBasicAuth,
 			Data: map[string][]byte{"username": []byte("x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestAnnotationRotatesTheCA(t *testing.T) {
 	<-m.Ready()
 	c.inOrder(m)
 	before, _ := m.GetCertificate(nil)
-	patch := client.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{cert.RotateAnnotation: "now"}}})
+	patch := client.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"cert.flyball.io/rotate": "now"}}})
 	if _, err := client.Patch(c.ctx, c.Live, c.secret(), patch); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestAnnotationRotatesTheCA(t *testing.T) {
 		}
 		return nil
 	})
-	if _, there := c.secret().Annotations[cert.RotateAnnotation]; there {
+	if _, there := c.secret().Annotations["cert.flyball.io/rotate"]; there {
 		t.Error("the annotation is still there")
 	}
 }

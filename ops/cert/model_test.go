@@ -354,7 +354,7 @@ func TestClientsTrustEveryReplicaAtAllTimes(t *testing.T) {
 				i := targetOf.Draw(t, "target")
 				w.history[i] = append(w.history[i], written{w.now, nil})
 			case kind < 99 && w.secret != nil:
-				metav1.SetMetaDataAnnotation(&w.secret.ObjectMeta, RotateAnnotation, "now")
+				metav1.SetMetaDataAnnotation(&w.secret.ObjectMeta, rotateAnnotation, "now")
 				w.version++
 				w.secret.ResourceVersion = strconv.Itoa(w.version)
 			}

@@ -14,7 +14,7 @@ import (
 //	+kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=…,verbs=get;patch;watch
 //
 // Without watch, changes are noticed by polling. RBAC cannot restrict create to a name. To leave
-// create out, make an empty Secret with the Label by hand.
+// create out, make an empty Secret with the label by hand.
 func (o ManagedOptions) Rules() (role, clusterRole []rbacv1.PolicyRule) {
 	role = []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},

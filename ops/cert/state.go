@@ -16,12 +16,12 @@ import (
 
 // The Secret of [Managed] has the type kubernetes.io/tls, so that other programs can mount it.
 const (
-	// Label, with the value "true", marks a Secret that [Managed] may write. Managed sets it; set
+	// label, with the value "true", marks a Secret that [Managed] may write. Managed sets it; set
 	// it by hand on an empty Secret made for Managed.
-	Label = "cert.flyball.io/managed"
-	// RotateAnnotation on the Secret, with any value, requests a new CA and a new serving
+	label = "cert.flyball.io/managed"
+	// rotateAnnotation on the Secret, with any value, requests a new CA and a new serving
 	// certificate now. Managed removes it when the rotation has begun.
-	RotateAnnotation = "cert.flyball.io/rotate"
+	rotateAnnotation = "cert.flyball.io/rotate"
 
 	// untilAnnotation holds, for each CA that signed, when its last certificate expires.
 	untilAnnotation = "cert.flyball.io/until"
@@ -48,8 +48,8 @@ func (e *ForeignSecretError) Error() string {
 // foreign returns nil for a Secret that may be written.
 func foreign(s *corev1.Secret) error {
 	name := s.Namespace + "/" + s.Name
-	if s.Labels[Label] != "true" {
-		return &ForeignSecretError{name, "does not have the label " + Label + "=true"}
+	if s.Labels[label] != "true" {
+		return &ForeignSecretError{name, "does not have the label " + label + "=true"}
 	}
 	switch s.Type {
 	case corev1.SecretTypeTLS, corev1.SecretTypeOpaque, "":
@@ -116,7 +116,7 @@ func parseState(s *corev1.Secret) *state {
 			st.until = map[string]time.Time{}
 		}
 	}
-	_, st.rotate = s.Annotations[RotateAnnotation]
+	_, st.rotate = s.Annotations[rotateAnnotation]
 	return st
 }
 
@@ -132,7 +132,7 @@ func issuerOf(leaf *x509.Certificate, bundle []*x509.Certificate) *x509.Certific
 // write returns a copy of the Secret with this state. It keeps all other fields.
 func (st *state) write(s *corev1.Secret) (*corev1.Secret, error) {
 	s = s.DeepCopy()
-	metav1.SetMetaDataLabel(&s.ObjectMeta, Label, "true")
+	metav1.SetMetaDataLabel(&s.ObjectMeta, label, "true")
 	s.Type = cmp.Or(s.Type, corev1.SecretTypeTLS)
 	if s.Data == nil {
 		s.Data = map[string][]byte{}
@@ -156,7 +156,7 @@ func (st *state) write(s *corev1.Secret) (*corev1.Secret, error) {
 	}
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, untilAnnotation, string(until))
 	if !st.rotate {
-		delete(s.Annotations, RotateAnnotation)
+		delete(s.Annotations, rotateAnnotation)
 	}
 	return s, nil
 }

@@ -440,7 +440,7 @@ func (c *core) end(now instant) {
 		c.phase = done
 	case c.phase == leading:
 		c.release(now, c.o.RenewDeadline)
-	case c.phase == lost && c.lost.Reason == Expired && c.mine:
+	case c.phase == lost && c.lost.Reason == reasonExpired && c.mine:
 		c.release(now, c.o.RetryPeriod)
 	default:
 		c.phase = done
@@ -488,7 +488,7 @@ func (c *core) accept(now instant, l *coordinationv1.Lease, next bool) {
 	c.known, c.stale = true, false
 	if l == nil {
 		c.lease, c.rec, c.mine = nil, record{}, false
-		c.lose(Deleted)
+		c.lose(reasonDeleted)
 		return
 	}
 	if c.lease == nil || rec != c.rec {
@@ -503,9 +503,9 @@ func (c *core) accept(now instant, l *coordinationv1.Lease, next bool) {
 	c.mine = rec.holder != "" && rec == c.lastWrite
 	switch {
 	case !c.mine && rec.holder != c.o.Identity && rec.holder != "":
-		c.lose(Taken)
+		c.lose(reasonTaken)
 	case !c.mine:
-		c.lose(Edited)
+		c.lose(reasonEdited)
 	case c.phase == standby && now.mono < c.termStart.mono+c.o.RenewDeadline/2:
 		c.phase = leading
 	}
@@ -522,17 +522,17 @@ func (c *core) confirm(t attempt) {
 // expire ends our term when it is over.
 func (c *core) expire(now instant) {
 	if c.phase == leading && now.mono >= c.until() {
-		c.lose(Expired)
+		c.lose(reasonExpired)
 	}
 }
 
-func (c *core) lose(why LostReason) {
+func (c *core) lose(why string) {
 	if c.phase != leading {
 		return
 	}
 	c.phase = lost
 	c.lost = &LostError{Lease: c.o.key(), Identity: c.o.Identity, Reason: why, Holder: c.rec.holder}
-	if why == Expired {
+	if why == reasonExpired {
 		c.lost.Err = c.err
 	}
 }

@@ -268,7 +268,7 @@ func TestCoreRenewsEveryRetryPeriod(t *testing.T) {
 	a = step(t, c, at(6), "update")
 	c.take(at(12), input{event: answered, lease: stored(a.lease, "3")})
 	wantPhase(t, c, lost)
-	if c.until() != 0 || c.lost.Reason != Expired {
+	if c.until() != 0 || c.lost.Reason != reasonExpired {
 		t.Errorf("until %v, lost %v", c.until(), c.lost)
 	}
 }
@@ -350,30 +350,30 @@ func TestCoreSurvivesLostAnswers(t *testing.T) {
 func TestCoreLosesTheLease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		what   func(c *core)
-		reason LostReason
+		reason string
 		text   string
 	}{
-		"taken":    {func(c *core) { c.take(at(1), input{event: observed, lease: held("2", "b", 15)}) }, Taken, `taken by "b"`},
-		"released": {func(c *core) { c.take(at(1), input{event: observed, lease: held("2", "", 1)}) }, Edited, "another client has released it"},
-		"edited":   {func(c *core) { c.take(at(1), input{event: observed, lease: held("2", "a", 15)}) }, Edited, `another process with the identity "a"`},
-		"deleted":  {func(c *core) { c.take(at(1), input{event: deleted, lease: held("2", "a", 15)}) }, Deleted, "deleted"},
+		"taken":    {func(c *core) { c.take(at(1), input{event: observed, lease: held("2", "b", 15)}) }, reasonTaken, `taken by "b"`},
+		"released": {func(c *core) { c.take(at(1), input{event: observed, lease: held("2", "", 1)}) }, reasonEdited, "another client has released it"},
+		"edited":   {func(c *core) { c.take(at(1), input{event: observed, lease: held("2", "a", 15)}) }, reasonEdited, `another process with the identity "a"`},
+		"deleted":  {func(c *core) { c.take(at(1), input{event: deleted, lease: held("2", "a", 15)}) }, reasonDeleted, "deleted"},
 		"deleted, seen by a renewal": {func(c *core) {
 			c.tick(at(2))
 			c.take(at(2), input{event: answered, result: absent})
-		}, Deleted, "deleted"},
+		}, reasonDeleted, "deleted"},
 		"taken, seen by a renewal": {func(c *core) {
 			c.tick(at(2))
 			c.take(at(2), input{event: answered, result: conflict})
 			c.tick(at(2))
 			c.take(at(2), input{event: answered, lease: held("2", "b", 15)})
-		}, Taken, `taken by "b"`},
+		}, reasonTaken, `taken by "b"`},
 		"not renewed": {func(c *core) {
 			c.tick(at(2))
 			c.take(at(7), input{event: answered, result: failed, err: errTest})
 			c.tick(at(7))
 			c.take(at(10), input{event: answered, result: failed, err: errTest})
-		}, Expired, "not renewed in time: the test says so"},
-		"suspended": {func(c *core) { c.tick(at(3600)) }, Expired, "not renewed in time"},
+		}, reasonExpired, "not renewed in time: the test says so"},
+		"suspended": {func(c *core) { c.tick(at(3600)) }, reasonExpired, "not renewed in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := leadingCore(t, testConfig("a"))

@@ -160,7 +160,7 @@ func TestCutOffLeaderIsOutBeforeTheNextIsIn(t *testing.T) {
 			t.Errorf("taken %v after the last renewal", d)
 		}
 		err = a.Fence()(client.Call{})
-		if e, ok := errors.AsType[*LostError](err); !ok || e.Reason != Expired {
+		if e, ok := errors.AsType[*LostError](err); !ok || e.Reason != reasonExpired {
 			t.Errorf("after the loss: %v", err)
 		}
 		if st := a.State(); st.Leading || !errors.Is(st.Err, e(err)) {
@@ -203,7 +203,7 @@ func TestFenceAfterASuspension(t *testing.T) {
 			}
 			return untilEnd(ctx)
 		})
-		if err, ok := errors.AsType[*LostError](<-out); !ok || err.Reason != Expired {
+		if err, ok := errors.AsType[*LostError](<-out); !ok || err.Reason != reasonExpired {
 			t.Errorf("Run: %v", err)
 		}
 	})
@@ -212,13 +212,13 @@ func TestFenceAfterASuspension(t *testing.T) {
 func TestLeaseLostByHand(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*coordinationv1.Lease) // nil: delete
-		want LostReason
+		want string
 	}{
-		"another holder": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("bob") }, Taken},
-		"no holder":      {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, Edited},
-		"empty":          {func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }, Edited},
-		"duration":       {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32(1)) }, Edited},
-		"deleted":        {nil, Deleted},
+		"another holder": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("bob") }, reasonTaken},
+		"no holder":      {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, reasonEdited},
+		"empty":          {func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }, reasonEdited},
+		"duration":       {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32(1)) }, reasonEdited},
+		"deleted":        {nil, reasonDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -6,20 +6,12 @@ import (
 	"github.com/flyball-io/flyball/object"
 )
 
-// LostReason says why a lease was lost.
-type LostReason string
-
 // The reasons of a [LostError].
 const (
-	// Expired: the lease was not renewed within the RenewDeadline. Err is the last failure.
-	Expired LostReason = "not renewed in time"
-	// Taken: the Lease names another holder.
-	Taken LostReason = "taken by another"
-	// Edited: the Lease names no holder, or it names this identity but this elector did not write
-	// it. It was edited by hand, or another process has the same identity.
-	Edited LostReason = "edited"
-	// Deleted: the Lease does not exist any more.
-	Deleted LostReason = "deleted"
+	reasonExpired = "not renewed in time"
+	reasonTaken   = "taken by another"
+	reasonEdited  = "edited"
+	reasonDeleted = "deleted"
 )
 
 // LostError says that this process held the lease and may not hold it now. It is the cause with
@@ -28,21 +20,27 @@ type LostError struct {
 	// Lease that was lost, and the Identity that held it.
 	Lease    object.Key
 	Identity string
-	Reason   LostReason
+	// Reason is one of
+	//   - "not renewed in time": within the RenewDeadline. Err is the last failure.
+	//   - "taken by another": the Lease names another holder.
+	//   - "edited": the Lease names no holder, or it names this identity but this elector did not write it. It was
+	//     edited by hand, or another process has the same identity.
+	//   - "deleted": the Lease does not exist any more.
+	Reason string
 	// Holder that the Lease names now, if known.
 	Holder string
-	// Err is the last failure to renew the lease, for the reason Expired.
+	// Err is the last failure to renew the lease, for the reason "not renewed in time".
 	Err error
 }
 
 func (e *LostError) Error() string {
-	why := string(e.Reason)
+	why := e.Reason
 	switch {
-	case e.Reason == Taken:
+	case e.Reason == reasonTaken:
 		why = fmt.Sprintf("taken by %q", e.Holder)
-	case e.Reason == Edited && e.Holder == "":
+	case e.Reason == reasonEdited && e.Holder == "":
 		why = "another client has released it"
-	case e.Reason == Edited:
+	case e.Reason == reasonEdited:
 		why = fmt.Sprintf("edited by hand, or by another process with the identity %q", e.Holder)
 	}
 	if e.Err != nil {
@@ -51,7 +49,7 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("lost the lease %s: %s", e.Lease, why)
 }
 
-// Unwrap returns the last failure to renew the lease, for the reason Expired.
+// Unwrap returns the last failure to renew the lease, for the reason "not renewed in time".
 func (e *LostError) Unwrap() error { return e.Err }
 
 // NotLeadingError is the error of a write that [Elector.Fence] refuses.

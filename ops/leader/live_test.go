@@ -125,7 +125,7 @@ func TestReleasedLeaseIsTakenOver(t *testing.T) {
 	if _, err := client.Patch(t.Context(), c, lease, client.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "bob"}})); err != nil {
 		t.Fatal(err)
 	}
-	if lost, ok := errors.AsType[*leader.LostError](await(t, "b ends", b.out)); !ok || lost.Reason != leader.Taken || lost.Holder != "bob" {
+	if lost, ok := errors.AsType[*leader.LostError](await(t, "b ends", b.out)); !ok || lost.Reason != "taken by another" || lost.Holder != "bob" {
 		t.Errorf("b: %v", lost)
 	}
 	if s := b.e.State(); s.Leading || s.Holder != "bob" {
@@ -142,7 +142,7 @@ func TestReleasedLeaseIsTakenOver(t *testing.T) {
 	if err := client.Delete(t.Context(), c, lease); err != nil {
 		t.Fatal(err)
 	}
-	if lost, ok := errors.AsType[*leader.LostError](await(t, "c ends", d.out)); !ok || lost.Reason != leader.Deleted {
+	if lost, ok := errors.AsType[*leader.LostError](await(t, "c ends", d.out)); !ok || lost.Reason != "deleted" {
 		t.Errorf("c: %v", lost)
 	}
 }

@@ -55,45 +55,24 @@ func (r Result[O]) Fields() []string {
 	return out
 }
 
-// Option changes the request for a handler.
-type Option func(*admissionv1.AdmissionRequest)
-
-// DryRun marks the request as a dry run.
-func DryRun() Option {
-	return func(r *admissionv1.AdmissionRequest) { yes := true; r.DryRun = &yes }
-}
-
-// As sets the user of the request. The default is the user "webhooktest".
-func As(user authenticationv1.UserInfo) Option {
-	return func(r *admissionv1.AdmissionRequest) { r.UserInfo = user }
-}
-
-// OfKind sets the kind of the object. It is needed if neither the object nor the handler names one.
-func OfKind(kind schema.GroupVersionKind) Option {
-	return func(r *admissionv1.AdmissionRequest) { r.Kind = metav1.GroupVersionKind(kind) }
-}
-
-// SubResource sets the subresource of the request, such as "status".
-func SubResource(name string) Option {
-	return func(r *admissionv1.AdmissionRequest) { r.SubResource = name }
-}
-
-// Create asks the webhook whether obj may be created. The error is a *[NoVerdict] if the webhook
-// failed.
-func Create[O object.Object](ctx context.Context, h http.Handler, obj O, opts ...Option) (Result[O], error) {
+// Create asks the webhook whether obj may be created. The error is a *[NoVerdictError] if the webhook failed.
+//
+// The functions change the request before it is sent: they set its user, DryRun, the subresource, or the kind if neither
+// the object nor the handler names one. The default user is "webhooktest".
+func Create[O object.Object](ctx context.Context, h http.Handler, obj O, change ...func(*admissionv1.AdmissionRequest)) (Result[O], error) {
 	var none O
-	return ask(ctx, h, admissionv1.Create, none, obj, opts)
+	return ask(ctx, h, admissionv1.Create, none, obj, change)
 }
 
 // Update asks the webhook whether old may become obj. The error is as for [Create].
-func Update[O object.Object](ctx context.Context, h http.Handler, old, obj O, opts ...Option) (Result[O], error) {
-	return ask(ctx, h, admissionv1.Update, old, obj, opts)
+func Update[O object.Object](ctx context.Context, h http.Handler, old, obj O, change ...func(*admissionv1.AdmissionRequest)) (Result[O], error) {
+	return ask(ctx, h, admissionv1.Update, old, obj, change)
 }
 
 // Delete asks the webhook whether obj may be deleted. The error is as for [Create].
-func Delete[O object.Object](ctx context.Context, h http.Handler, obj O, opts ...Option) (Result[O], error) {
+func Delete[O object.Object](ctx context.Context, h http.Handler, obj O, change ...func(*admissionv1.AdmissionRequest)) (Result[O], error) {
 	var none O
-	return ask(ctx, h, admissionv1.Delete, obj, none, opts)
+	return ask(ctx, h, admissionv1.Delete, obj, none, change)
 }
 
 // NoVerdictError is the error for an answer that is not a verdict. The API server would apply the
@@ -107,9 +86,9 @@ type NoVerdictError struct {
 
 func (e *NoVerdictError) Error() string { return fmt.Sprintf("no verdict: %d: %s", e.Code, e.Body) }
 
-var errNoKind = errors.New("webhooktest: neither the object nor the handler has a kind: use OfKind")
+var errNoKind = errors.New("webhooktest: neither the object nor the handler has a kind: set that of the request")
 
-func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Operation, old, obj O, opts []Option) (res Result[O], err error) {
+func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Operation, old, obj O, change []func(*admissionv1.AdmissionRequest)) (res Result[O], err error) {
 	subject := obj
 	if op == admissionv1.Delete {
 		subject = old
@@ -119,8 +98,8 @@ func ask[O object.Object](ctx context.Context, h http.Handler, op admissionv1.Op
 		UserInfo: authenticationv1.UserInfo{Username: "webhooktest", Groups: []string{"system:authenticated"}},
 		Kind:     metav1.GroupVersionKind(kindOf(h, subject)),
 	}
-	for _, o := range opts {
-		o(req)
+	for _, f := range change {
+		f(req)
 	}
 	if req.Kind.Kind == "" {
 		return res, errNoKind

@@ -10,7 +10,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A handler that is not from this package gets the request that an API server would send, and its
@@ -32,13 +31,17 @@ func TestAnyHandlerIsCalledAsByTheAPIServer(t *testing.T) {
 	old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns"}}
 	now := old.DeepCopy()
 	now.Data = map[string]string{"k": "v"}
-	kind := OfKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	kind := func(r *admissionv1.AdmissionRequest) {
+		r.Kind = metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	}
 	ctx := t.Context()
 
 	if _, err := Create(ctx, h, now); !errors.Is(err, errNoKind) {
 		t.Errorf("no kind: %v", err)
 	}
-	res, err := Update(ctx, h, old, now, kind, DryRun(), As(authenticationv1.UserInfo{Username: "me"}), SubResource("x"))
+	res, err := Update(ctx, h, old, now, kind, func(r *admissionv1.AdmissionRequest) {
+		r.DryRun, r.UserInfo, r.SubResource = new(true), authenticationv1.UserInfo{Username: "me"}, "x"
+	})
 	if err != nil || res.Allowed || len(res.Warnings) != 1 || res.Object == now || res.Object.Data["k"] != "v" || res.Fields() != nil {
 		t.Errorf("%+v, %v", res, err)
 	}

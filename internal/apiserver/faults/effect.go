@@ -108,15 +108,6 @@ var (
 	Conflict = failure("Conflict", func(q Request) *apierrors.StatusError {
 		return apierrors.NewConflict(q.resource(), q.Name, errModified)
 	})
-	AlreadyExists = failure("AlreadyExists", func(q Request) *apierrors.StatusError {
-		return apierrors.NewAlreadyExists(q.resource(), q.Name)
-	})
-	NotFound = failure("NotFound", func(q Request) *apierrors.StatusError {
-		return apierrors.NewNotFound(q.resource(), q.Name)
-	})
-	Unauthorized = failure("Unauthorized", func(Request) *apierrors.StatusError {
-		return apierrors.NewUnauthorized("Unauthorized")
-	})
 	Forbidden = failure("Forbidden", func(q Request) *apierrors.StatusError {
 		user, verb, scope := q.User, q.Verb, "at the cluster scope"
 		if verb == "apply" {
@@ -127,30 +118,42 @@ var (
 		}
 		return apierrors.NewForbidden(q.resource(), q.Name, fmt.Errorf("%s %q cannot %s resource %q in API group %q %s", "User", user, verb, q.Resource, q.Group, scope))
 	})
-	Expired = failure("Expired", func(Request) *apierrors.StatusError {
-		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
-	})
-	Gone = failure("Gone", func(Request) *apierrors.StatusError {
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonGone,
-			Message: "The provided continue parameter is too old to display a consistent list result.",
-		}}
-	})
-	Internal = failure("Internal", func(Request) *apierrors.StatusError {
-		return apierrors.NewInternalError(errors.New("a fault of the test"))
-	})
-	Unavailable = failure("Unavailable", func(Request) *apierrors.StatusError {
-		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
-	})
-	Timeout = failure("Timeout", func(q Request) *apierrors.StatusError {
-		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
-	})
 	TooLargeVersion = failure("TooLargeVersion", func(q Request) *apierrors.StatusError {
 		e := apierrors.NewTimeoutError("Too large resource version: 999, current: 7", 1)
 		e.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
 		return e
 	})
 )
+
+// failures are the errors without a name here.
+var failures = map[metav1.StatusReason]func(q Request) *apierrors.StatusError{
+	metav1.StatusReasonAlreadyExists: func(q Request) *apierrors.StatusError { return apierrors.NewAlreadyExists(q.resource(), q.Name) },
+	metav1.StatusReasonNotFound:      func(q Request) *apierrors.StatusError { return apierrors.NewNotFound(q.resource(), q.Name) },
+	metav1.StatusReasonUnauthorized:  func(Request) *apierrors.StatusError { return apierrors.NewUnauthorized("Unauthorized") },
+	metav1.StatusReasonExpired: func(Request) *apierrors.StatusError {
+		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	},
+	metav1.StatusReasonGone: func(Request) *apierrors.StatusError {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonGone,
+			Message: "The provided continue parameter is too old to display a consistent list result.",
+		}}
+	},
+	metav1.StatusReasonInternalError: func(Request) *apierrors.StatusError {
+		return apierrors.NewInternalError(errors.New("a fault of the test"))
+	},
+	metav1.StatusReasonServiceUnavailable: func(Request) *apierrors.StatusError {
+		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
+	},
+	metav1.StatusReasonTimeout: func(Request) *apierrors.StatusError {
+		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+	},
+}
+
+// Error answers with the error of a reason.
+func Error(reason metav1.StatusReason) Effect {
+	return failure(fmt.Sprintf("Error(%q)", reason), failures[reason]).unless(failures[reason] != nil, "there is no such error")
+}
 
 // TooManyRequests answers 429 with Retry-After.
 func TooManyRequests(after time.Duration) Effect {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestMatch(t *testing.T) {
@@ -64,7 +66,7 @@ func TestTheNthToTheMth(t *testing.T) {
 		var s Set
 		r := On("get", "pods")
 		r.First, r.Last = c.first, c.last
-		id := s.Add(r, []Effect{Unavailable})
+		id := s.Add(r, []Effect{Error(metav1.StatusReasonServiceUnavailable)})
 		got := ""
 		for range 5 {
 			s.Decide(Request{Verb: "list", Resource: "pods"}) // does not count
@@ -83,13 +85,13 @@ func TestUnmatched(t *testing.T) {
 	r.Namespace, r.Params, r.First, r.Last = "a", []string{"dryRun"}, 2, 2
 	late := On("get", "pods")
 	late.First = 2
-	s.Add(late, []Effect{Internal})
+	s.Add(late, []Effect{Error(metav1.StatusReasonInternalError)})
 	ended := s.Add(r, []Effect{Conflict, Delay(2e9)})
 	s.End(ended)
-	s.Add(On("*", "pods"), []Effect{Gone})
+	s.Add(On("*", "pods"), []Effect{Error(metav1.StatusReasonGone)})
 	s.Decide(Request{Verb: "get", Resource: "pods"})
 	want := []string{
-		`On("get", "pods").Between(2, 0), Internal: 1 requests matched but for their number`,
+		`On("get", "pods").Between(2, 0), Error("InternalError"): 1 requests matched but for their number`,
 		`On("update", "deployments/status").In("a").With("dryRun").Nth(2), Conflict, Delay(2s)`,
 	}
 	if got := s.Unmatched(); !slices.Equal(got, want) {
@@ -245,7 +247,7 @@ func TestForget(t *testing.T) {
 func TestSeveralRules(t *testing.T) {
 	var s Set
 	s.Add(On("*", "*"), []Effect{Delay(1), Conflict, Ignore("limit")})
-	s.Add(On("*", "*"), []Effect{Delay(2), Gone, BadGateway, StaleBy(3), Ignore("continue")})
+	s.Add(On("*", "*"), []Effect{Delay(2), Error(metav1.StatusReasonGone), BadGateway, StaleBy(3), Ignore("continue")})
 	p := s.Decide(Request{Verb: "get", Group: "apps", Resource: "deployments", Name: "web"})
 	want := `Operation cannot be fulfilled on deployments.apps "web": the object has been modified; please apply your changes to the latest version and try again`
 	if p.Delay != 3 || p.Answer != nil || p.Status.Message != want || p.Stale != 3 || !slices.Equal(p.Ignore, []string{"limit", "continue"}) {
