@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -271,9 +272,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 	} else if !errors.As(x.err, &no) {
 		no = &RefusalError{Code: http.StatusInternalServerError, Message: "the webhook failed", Err: x.err}
 	}
-	if no.UID == "" {
-		no.UID = uid
-	}
+	no.UID = cmp.Or(no.UID, uid)
 	e.refuse(w, r, no, call, false)
 }
 
