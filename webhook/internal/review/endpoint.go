@@ -144,12 +144,7 @@ func reuse(b []byte) []byte {
 	return b[:0]
 }
 
-var (
-	jsonType  = []string{"application/json"}
-	closeConn = []string{"close"}
-	allowPost = []string{http.MethodPost}
-	retrySoon = []string{retryAfter}
-)
+var jsonType = []string{"application/json"}
 
 // ServeHTTP answers one request. It returns when the answer has been written, at the latest when
 // its time is over. An abandoned handler keeps its slot of Limits.Concurrency until it ends.
@@ -289,12 +284,12 @@ func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *RefusalErr
 	h := w.Header()
 	switch no.Code {
 	case http.StatusMethodNotAllowed:
-		h["Allow"] = allowPost
+		h.Set("Allow", http.MethodPost)
 	case http.StatusTooManyRequests:
-		h["Retry-After"] = retrySoon
+		h.Set("Retry-After", "1")
 	}
 	if shut && r.ContentLength != 0 {
-		h["Connection"] = closeConn
+		h.Set("Connection", "close")
 	}
 	e.o.Logger.Debug("webhook request refused", "code", no.Code, "error", no, "uid", no.UID)
 	write(w, no.Code, no.append(make([]byte, 0, 256)))

@@ -54,8 +54,6 @@ type Call struct {
 	Panic *run.PanicError
 }
 
-const retryAfter = "1" // seconds
-
 func (l Limits) withDefaults(body int64) Limits {
 	l.Body = cmp.Or(max(l.Body, 0), body)
 	l.Timeout = cmp.Or(l.Timeout, 30*time.Second)
