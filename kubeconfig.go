@@ -27,7 +27,7 @@ type kubeconfig struct {
 	period time.Duration // from one look at the files to the next
 
 	mu      sync.Mutex
-	changed error // nil: as it was read
+	changed []string // the parts that differ; none: as it was read
 }
 
 // kubeconfigPeriod is how often a manager looks at its kubeconfig.
@@ -39,13 +39,6 @@ func newKubeconfig(given *rest.Config, o Options) *kubeconfig {
 		return nil
 	}
 	return &kubeconfig{read: o.located, used: o.Config, logger: o.Logger, period: kubeconfigPeriod}
-}
-
-// kubeconfigError says that a kubeconfig has changed since it was read.
-type kubeconfigError struct{ parts []string }
-
-func (e *kubeconfigError) Error() string {
-	return fmt.Sprintf("the kubeconfig has changed since this program read it (%s): restart the program to use it", strings.Join(e.parts, ", "))
 }
 
 // run looks at the files from time to time, and logs each change once.
@@ -73,17 +66,13 @@ func (k *kubeconfig) look() {
 
 // tell takes the parts that differ now.
 func (k *kubeconfig) tell(parts []string) {
-	var now error
-	if len(parts) > 0 {
-		now = &kubeconfigError{parts}
-	}
 	k.mu.Lock()
-	same := reflect.DeepEqual(now, k.changed)
-	k.changed = now
+	same := slices.Equal(parts, k.changed)
+	k.changed = parts
 	k.mu.Unlock()
 	switch {
 	case same:
-	case now != nil:
+	case len(parts) > 0:
 		k.logger.Warn("the kubeconfig has changed since this program read it", "changed", parts)
 	default:
 		k.logger.Info("the kubeconfig is again as this program read it")
@@ -97,10 +86,10 @@ func (k *kubeconfig) explain(err error) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.changed == nil {
+	if len(k.changed) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; %w", err, k.changed)
+	return fmt.Errorf("%w; the kubeconfig has changed since this program read it (%s): restart the program to use it", err, strings.Join(k.changed, ", "))
 }
 
 // configParts names the parts of a configuration that are no credentials, by the fields they are in.

@@ -144,9 +144,7 @@ func (m *Manager) drained(stopped time.Time) {
 	}
 	if rest := time.Until(stopped.Add(m.o.Webhooks.drain())); rest > 0 {
 		m.logger.Info("webhooks are served on, for those who have not heard of the stop", "for", rest.Round(time.Millisecond))
-		t := time.NewTimer(rest)
-		defer t.Stop()
-		<-t.C
+		<-time.After(rest)
 	}
 }
 

@@ -7,14 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/internal/fieldsv1"
 	"github.com/flyball-io/flyball/internal/sparse"
@@ -37,38 +35,23 @@ func hasStatus(o object.Object) bool {
 
 // foldStringData moves the stringData of a Secret into its data. Servers accept stringData but never
 // return it.
-func foldStringData(gvk schema.GroupVersionKind, o object.Object) error {
-	if gvk != corev1.SchemeGroupVersion.WithKind("Secret") {
-		return nil
+func foldStringData(secret map[string]any) error {
+	plain, _, err := unstructured.NestedStringMap(secret, "stringData")
+	if err != nil {
+		return &InvalidError{Field: "desired.stringData", Problem: err.Error()}
 	}
-	switch s := o.(type) {
-	case *corev1.Secret:
-		if len(s.StringData) > 0 && s.Data == nil {
-			s.Data = map[string][]byte{}
+	for k, v := range plain {
+		if err := unstructured.SetNestedField(secret, base64.StdEncoding.EncodeToString([]byte(v)), "data", k); err != nil {
+			return &InvalidError{Field: "desired.data", Problem: err.Error()}
 		}
-		for k, v := range s.StringData {
-			s.Data[k] = []byte(v)
-		}
-		s.StringData = nil
-	case *unstructured.Unstructured:
-		plain, _, err := unstructured.NestedStringMap(s.Object, "stringData")
-		if err != nil {
-			return &InvalidError{Field: "desired.stringData", Problem: err.Error()}
-		}
-		for k, v := range plain {
-			if err := unstructured.SetNestedField(s.Object, base64.StdEncoding.EncodeToString([]byte(v)), "data", k); err != nil {
-				return &InvalidError{Field: "desired.data", Problem: err.Error()}
-			}
-		}
-		unstructured.RemoveNestedField(s.Object, "stringData")
 	}
+	delete(secret, "stringData")
 	return nil
 }
 
-// stamp sets e.sets and adds the annotation with the hash to e.want.
+// stamp sets e.sets and e.hash, and adds the annotation with the hash to e.want.
 func (e *ensure) stamp() error {
-	var err error
-	if e.sets, err = e.fields(e.want); err != nil {
+	if err := e.setSets(); err != nil {
 		return err
 	}
 	data, err := json.Marshal(e.sets)
@@ -79,11 +62,12 @@ func (e *ensure) stamp() error {
 		data = fmt.Append(data, e.o.takeOver)
 	}
 	sum := sha256.Sum256(data)
-	annotations := maps.Clone(e.want.GetAnnotations())
+	e.hash = hex.EncodeToString(sum[:8])
+	annotations := e.want.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[appliedAnnotation] = hex.EncodeToString(sum[:8])
+	annotations[appliedAnnotation] = e.hash
 	e.want.SetAnnotations(annotations)
 	return nil
 }
@@ -116,7 +100,7 @@ func (e *ensure) difference(live object.Object) (string, error) {
 }
 
 func (e *ensure) sameHash(live object.Object) bool {
-	return live.GetAnnotations()[appliedAnnotation] == e.want.GetAnnotations()[appliedAnnotation]
+	return live.GetAnnotations()[appliedAnnotation] == e.hash
 }
 
 // lastApply returns the managedFields of our last apply, or nil.
@@ -144,26 +128,20 @@ func (e *ensure) withoutHash(owned map[string]any) {
 	}
 }
 
-// fields returns the fields that an object sets, as the server would write them, without kind and key.
+// setSets sets e.sets to the fields of e.want, as the server would write them, without kind and key.
 // Zero values are droppedZero if the server drops them. That is known for an unstructured object of a kind
 // that travels as protobuf, because the server decodes it into the same Go type.
-func (e *ensure) fields(o object.Object) (map[string]any, error) {
-	m, err := setFields(o)
-	if err != nil {
-		return nil, err
-	}
-	if _, asGiven := o.(*unstructured.Unstructured); asGiven && e.c.Scheme().Recognizes(e.gvk) {
-		if err := e.canonical(m); err != nil {
-			return nil, err
+func (e *ensure) setSets() error {
+	e.sets = runtime.DeepCopyJSON(e.want.Object)
+	if e.asGiven && e.c.Scheme().Recognizes(e.gvk) {
+		if err := e.canonical(e.sets); err != nil {
+			return err
 		}
 	}
-	delete(m, "apiVersion")
-	delete(m, "kind")
-	if md, ok := m["metadata"].(map[string]any); ok {
-		delete(md, "name")
-		delete(md, "namespace")
+	for _, field := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}} {
+		unstructured.RemoveNestedField(e.sets, field...)
 	}
-	return m, nil
+	return nil
 }
 
 // setFields returns the fields that an object sets. An unstructured object sets all its fields. A Go value
@@ -176,10 +154,8 @@ func setFields(o object.Object) (map[string]any, error) {
 	if _, asGiven := o.(*unstructured.Unstructured); !asGiven {
 		sparse.Unset(o, m)
 	}
-	delete(m, "status")
-	if md, ok := m["metadata"].(map[string]any); ok {
-		delete(md, "managedFields")
-		delete(md, "creationTimestamp")
+	for _, field := range [][]string{{"status"}, {"metadata", "managedFields"}, {"metadata", "creationTimestamp"}} {
+		unstructured.RemoveNestedField(m, field...)
 	}
 	return m, nil
 }

@@ -8,14 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
-	"unicode"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/client"
@@ -119,10 +119,13 @@ type ensure struct {
 	c        client.Client
 	o        options
 	owner    object.Object
-	parent   schema.GroupVersionKind // the kind of owner
-	gvk      schema.GroupVersionKind // the kind of the child
-	want     object.Object           // the object to apply
-	sets     map[string]any          // the fields that want sets, without the hash
+	parent   schema.GroupVersionKind    // the kind of owner
+	gvk      schema.GroupVersionKind    // the kind of the child
+	into     object.Object              // of the type of the result
+	want     *unstructured.Unstructured // the object to apply: a Go value would have more fields than were set
+	asGiven  bool                       // it was not a Go value
+	sets     map[string]any             // the fields that want sets, without the hash
+	hash     string                     // of sets
 	name     string
 	generate func() error // builds what [Once] applies, if there is no child. Until then, want has the key alone
 }
@@ -146,8 +149,8 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 		return nil, fmt.Errorf("desired: %w", err)
 	}
 	e.o.fieldOwner = cmp.Or(e.o.fieldOwner, fieldOwner(e.parent))
-	if problem := checkFieldOwner(e.o.fieldOwner); problem != "" {
-		return nil, &InvalidError{Field: "FieldOwner", Problem: problem}
+	if bad := validation.ValidateFieldManager(e.o.fieldOwner, nil); len(bad) > 0 {
+		return nil, &InvalidError{Field: "FieldOwner", Problem: "cannot be used: " + bad[0].ErrorBody()}
 	}
 	if owner.GetDeletionTimestamp() != nil && !e.o.whileDeleted {
 		return nil, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), ErrOwnerDeleted)
@@ -169,7 +172,13 @@ func (e *ensure) build(desired object.Object, name string) error {
 	if err != nil {
 		return fmt.Errorf("child %s: %w", e.name, err)
 	}
-	e.want = desired.DeepCopyObject().(object.Object)
+	fields, err := setFields(desired)
+	if err != nil {
+		return fmt.Errorf("child %s: %w", e.name, err)
+	}
+	_, e.asGiven = desired.(*unstructured.Unstructured)
+	e.want = &unstructured.Unstructured{Object: fields}
+	e.want.SetGroupVersionKind(e.gvk)
 	e.want.SetName(name)
 	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
 	switch {
@@ -182,8 +191,10 @@ func (e *ensure) build(desired object.Object, name string) error {
 		return &InvalidError{Field: "desired.metadata.namespace", Problem: "is empty, and the owner has none"}
 	}
 	e.name = describe(e.c.Scheme(), e.want)
-	if err := foldStringData(e.gvk, e.want); err != nil {
-		return err
+	if e.gvk == corev1.SchemeGroupVersion.WithKind("Secret") {
+		if err := foldStringData(e.want.Object); err != nil {
+			return err
+		}
 	}
 	if err := own(e.owner, e.parent, e.want, e.name); err != nil {
 		return err
@@ -194,49 +205,28 @@ func (e *ensure) build(desired object.Object, name string) error {
 	return err
 }
 
-// maxFieldOwner is the API's limit of the name of a field manager, in bytes.
-const maxFieldOwner = 128
-
 // fieldOwner returns the default field manager for children of a kind: its name and group. A name that is too long
 // ends with a hash of the whole.
 func fieldOwner(parent schema.GroupVersionKind) string {
 	name := strings.TrimSuffix(strings.ToLower(parent.Kind)+"."+parent.Group, ".")
-	if len(name) <= maxFieldOwner {
+	if len(name) <= validation.FieldManagerMaxLength {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
 	end := "-" + hex.EncodeToString(sum[:8])
-	return name[:maxFieldOwner-len(end)] + end
+	return name[:validation.FieldManagerMaxLength-len(end)] + end
 }
 
-// checkFieldOwner returns why the API would refuse the name of a field manager, or "".
-func checkFieldOwner(name string) string {
-	if len(name) > maxFieldOwner {
-		return fmt.Sprintf("has %d bytes, and the API takes %d", len(name), maxFieldOwner)
-	}
-	if i := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
-		return fmt.Sprintf("has a character that cannot be printed, at byte %d", i)
-	}
-	return ""
-}
-
-// apply sends e.want as a map: a Go value would have more fields than were set. With ifAbsent it creates
-// the child or changes nothing.
+// apply sends e.want. With ifAbsent it creates the child or changes nothing.
 func (e *ensure) apply(ctx context.Context, ifAbsent bool) (object.Object, error) {
-	fields, err := setFields(e.want)
-	if err != nil {
-		return nil, err
-	}
-	body := &unstructured.Unstructured{Object: fields}
-	body.SetGroupVersionKind(e.gvk)
-	got, err := e.c.Write(ctx, client.Op{Verb: "apply", Object: body, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent, DryRun: e.o.dryRun})
+	got, err := e.c.Write(ctx, client.Op{Verb: "apply", Object: e.want, Owner: e.o.fieldOwner, Force: e.o.force, IfAbsent: ifAbsent, DryRun: e.o.dryRun})
 	if conflict, ok := errors.AsType[*client.ConflictError](err); ok && len(conflict.Fields) > 0 {
 		return nil, fmt.Errorf("others own fields that it sets otherwise, and would have to be forced: %w", err)
 	}
 	if err != nil {
 		return nil, e.replaced(err)
 	}
-	out := reflect.New(reflect.TypeOf(e.want).Elem()).Interface().(object.Object)
+	out := fresh(e.into)
 	data, err := json.Marshal(got)
 	if err == nil {
 		err = json.Unmarshal(data, out)

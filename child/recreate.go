@@ -29,9 +29,9 @@ func (e *ensure) recreate(ctx context.Context, live object.Object, invalid *clie
 // wouldCreate asks the server, by a dry run, whether it would create what is wanted under another name.
 func (e *ensure) wouldCreate(ctx context.Context) error {
 	other := *e
-	other.want = e.want.DeepCopyObject().(object.Object)
+	other.want = e.want.DeepCopy()
 	other.want.SetUID("")
-	other.want.SetName("flyball-" + e.want.GetAnnotations()[appliedAnnotation])
+	other.want.SetName("flyball-" + e.hash)
 	other.o.dryRun = true
 	_, err := other.apply(ctx, true)
 	return err

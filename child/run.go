@@ -16,6 +16,7 @@ const maxReads = 4
 
 // run reads the child, from the client's view first, and creates or changes it if needed.
 func (e *ensure) run(ctx context.Context, into object.Object) (object.Object, Change, error) {
+	e.into = into
 	err := e.get(ctx, into, client.GetOptions{})
 	if err == nil {
 		return e.change(ctx, into)

@@ -63,11 +63,12 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	if w == nil {
 		return nil, &option.Error{Of: "event.New", Field: "writer", Err: errors.New("is nil")}
 	}
-	if problems := validation.IsQualifiedName(o.Controller); len(problems) > 0 {
-		return nil, badController("%q: %s", o.Controller, strings.Join(problems, "; "))
-	}
+	problems := validation.IsQualifiedName(o.Controller)
 	if len(o.Controller) > maxWord {
-		return nil, badController("%q is longer than %d bytes", o.Controller, maxWord)
+		problems = append(problems, fmt.Sprintf("is longer than %d bytes", maxWord))
+	}
+	if len(problems) > 0 {
+		return nil, &option.Error{Of: "event.Options", Field: "Controller", Err: fmt.Errorf("%q: %s", o.Controller, strings.Join(problems, "; "))}
 	}
 	if o.Instance == "" {
 		host, err := os.Hostname()
@@ -84,10 +85,6 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	o.FlushTimeout = cmp.Or(o.FlushTimeout, 3*time.Second)
 	o.Logger = logguard.Logger(o.Logger)
 	return &Recorder{w: w, o: o, core: newCore(o.Limits, rand.Float64), wake: make(chan struct{}, 1)}, nil
-}
-
-func badController(format string, args ...any) error {
-	return &option.Error{Of: "event.Options", Field: "Controller", Err: fmt.Errorf(format, args...)}
 }
 
 // Event records that something happened to obj. reason and action are single words, which machines

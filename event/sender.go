@@ -18,8 +18,6 @@ import (
 
 // send sends ready events until ctx ends or, unless forMore, until no event waits.
 func (r *Recorder) send(ctx context.Context, forMore bool) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for ctx.Err() == nil {
 		out, waiting := r.step(input{kind: tick})
 		if out.send != nil {
@@ -29,13 +27,13 @@ func (r *Recorder) send(ctx context.Context, forMore bool) {
 		if waiting == 0 && !forMore {
 			return
 		}
-		timer.Stop()
+		var due <-chan time.Time
 		if !out.until.IsZero() {
-			timer.Reset(time.Until(out.until))
+			due = time.After(time.Until(out.until))
 		}
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-due:
 		case <-r.wake:
 		}
 	}

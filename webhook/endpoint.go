@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,9 +88,7 @@ func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint,
 	if !o.Kind.Empty() {
 		e.path = path(prefix, o.Kind)
 	}
-	if o.Name == "" {
-		o.Name = e.path
-	}
+	o.Name = cmp.Or(o.Name, e.path)
 	if o.Name == "" {
 		return nil, &option.Error{Of: "webhook.Options", Field: "Name, Kind", Err: errors.New("are both empty")}
 	}
@@ -178,12 +177,8 @@ func register(mgr Manager, opts []Options, make func(Options) (*Endpoint, error)
 		return fmt.Errorf("webhook: %d Options were given, want one at most", len(opts))
 	}
 	o := append(opts, Options{})[0]
-	if o.Logger == nil {
-		o.Logger = mgr.Logger()
-	}
-	if o.Budget == nil {
-		o.Budget = mgr.WebhookBudget()
-	}
+	o.Logger = cmp.Or(o.Logger, mgr.Logger())
+	o.Budget = cmp.Or(o.Budget, mgr.WebhookBudget())
 	if o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
 		o.Hooks = mgr.WebhookHooks()
 	}

@@ -1,11 +1,11 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,9 +70,7 @@ func statusOf(err error, kind schema.GroupKind, name string) *metav1.Status {
 		if s.Code < http.StatusBadRequest {
 			s.Code = http.StatusForbidden
 		}
-		if s.Message == "" {
-			s.Message = err.Error()
-		}
+		s.Message = cmp.Or(s.Message, err.Error())
 		return &s
 	}
 	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
@@ -143,30 +141,13 @@ func (resp *Response) append(b []byte, req *Request) ([]byte, error) {
 		b = base64.StdEncoding.AppendEncode(b, resp.Patch)
 		b = append(b, '"')
 	}
-	if len(resp.Warnings)+len(req.warnings) > 0 {
-		b = append(b, `,"warnings":[`...)
-		for i := range len(resp.Warnings) + len(req.warnings) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if i < len(resp.Warnings) {
-				b = review.AppendString(b, resp.Warnings[i])
-			} else {
-				b = review.AppendString(b, req.warnings[i-len(resp.Warnings)])
-			}
-		}
-		b = append(b, ']')
+	if warnings := slices.Concat(resp.Warnings, req.warnings); len(warnings) > 0 {
+		text, _ := json.Marshal(warnings) // strings do not fail
+		b = append(append(b, `,"warnings":`...), text...)
 	}
 	if len(resp.AuditAnnotations) > 0 {
-		b = append(b, `,"auditAnnotations":{`...)
-		for i, key := range slices.Sorted(maps.Keys(resp.AuditAnnotations)) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(review.AppendString(b, key), ':')
-			b = review.AppendString(b, resp.AuditAnnotations[key])
-		}
-		b = append(b, '}')
+		text, _ := json.Marshal(resp.AuditAnnotations)
+		b = append(append(b, `,"auditAnnotations":`...), text...)
 	}
 	return append(b, "}}"...), nil
 }

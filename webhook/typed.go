@@ -109,7 +109,7 @@ func NewDefaulter[T any, P object.Ptr[T]](s *runtime.Scheme, d Defaulter[T], o O
 	if err != nil {
 		return nil, err
 	}
-	return NewMutating((&defaulting[T, P]{typed: k, d: d}).handle, o)
+	return NewMutating(func(ctx context.Context, req *Request) (Response, error) { return k.setDefaults(ctx, req, d) }, o)
 }
 
 // NewValidator returns the http.Handler of a validator. Scheme and error are as for [NewDefaulter].
@@ -121,7 +121,7 @@ func NewValidator[T any, P object.Ptr[T]](s *runtime.Scheme, v Validator[T], o O
 	if err != nil {
 		return nil, err
 	}
-	return NewValidating((&validating[T, P]{typed: k, v: v}).handle, o)
+	return NewValidating(func(ctx context.Context, req *Request) (Response, error) { return k.validate(ctx, req, v) }, o)
 }
 
 // typed decodes the objects of one kind.
@@ -209,25 +209,20 @@ func verdict(ctx context.Context, req *Request, warnings []string, err error) (R
 	return Denied(req, err, warnings...), nil
 }
 
-type validating[T any, P object.Ptr[T]] struct {
-	typed[T, P]
-	v Validator[T]
-}
-
-func (v *validating[T, P]) handle(ctx context.Context, req *Request) (Response, error) {
-	ok, err := v.handles(req)
+func (t *typed[T, P]) validate(ctx context.Context, req *Request, v Validator[T]) (Response, error) {
+	ok, err := t.handles(req)
 	if err != nil || !ok || req.Operation == admissionv1.Connect {
 		return Allowed(), err
 	}
-	if s, ok := v.v.(skipper); ok && s.skips(req.Operation) {
+	if s, ok := v.(skipper); ok && s.skips(req.Operation) {
 		return Allowed(), nil
 	}
 	var obj, old P
 	if req.Operation != admissionv1.Delete {
-		obj, err = v.decode(req.Object, "object")
+		obj, err = t.decode(req.Object, "object")
 	}
 	if err == nil && req.Operation != admissionv1.Create {
-		old, err = v.decode(req.OldObject, "oldObject")
+		old, err = t.decode(req.OldObject, "oldObject")
 	}
 	if err != nil {
 		return Denied(req, err), nil
@@ -235,18 +230,13 @@ func (v *validating[T, P]) handle(ctx context.Context, req *Request) (Response, 
 	var warnings []string
 	switch req.Operation {
 	case admissionv1.Create:
-		warnings, err = v.v.ValidateCreate(ctx, obj)
+		warnings, err = v.ValidateCreate(ctx, obj)
 	case admissionv1.Update:
-		warnings, err = v.v.ValidateUpdate(ctx, old, obj)
+		warnings, err = v.ValidateUpdate(ctx, old, obj)
 	case admissionv1.Delete:
-		warnings, err = v.v.ValidateDelete(ctx, old)
+		warnings, err = v.ValidateDelete(ctx, old)
 	}
 	return verdict(ctx, req, warnings, err)
-}
-
-type defaulting[T any, P object.Ptr[T]] struct {
-	typed[T, P]
-	d Defaulter[T]
 }
 
 // texts holds the object's JSON before and after defaulting.
@@ -270,33 +260,33 @@ func encode(b *bytes.Buffer, obj any) error {
 	return enc.Encode(obj)
 }
 
-func (d *defaulting[T, P]) handle(ctx context.Context, req *Request) (Response, error) {
-	ok, err := d.handles(req)
+func (t *typed[T, P]) setDefaults(ctx context.Context, req *Request, d Defaulter[T]) (Response, error) {
+	ok, err := t.handles(req)
 	if err != nil || !ok || req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
 		return Allowed(), err
 	}
-	obj, err := d.decode(req.Object, "object")
+	obj, err := t.decode(req.Object, "object")
 	if err != nil {
 		return Denied(req, err), nil
 	}
-	t := textPool.Get().(*texts)
-	defer t.free()
-	if err := encode(&t.before, obj); err != nil {
+	text := textPool.Get().(*texts)
+	defer text.free()
+	if err := encode(&text.before, obj); err != nil {
 		return Response{}, fmt.Errorf("encode the object: %w", err)
 	}
-	if resp, err := verdict(ctx, req, nil, d.d(ctx, obj)); err != nil || !resp.Allowed {
+	if resp, err := verdict(ctx, req, nil, d(ctx, obj)); err != nil || !resp.Allowed {
 		return resp, err
 	}
-	if kind := obj.GetObjectKind().GroupVersionKind(); kind != d.kind.GVK {
+	if kind := obj.GetObjectKind().GroupVersionKind(); kind != t.kind.GVK {
 		return Response{}, fmt.Errorf("the defaulter changed the kind of the object to %s", name(kind))
 	}
-	if err := encode(&t.after, obj); err != nil {
+	if err := encode(&text.after, obj); err != nil {
 		return Response{}, fmt.Errorf("encode the object with its defaults: %w", err)
 	}
-	if bytes.Equal(t.before.Bytes(), t.after.Bytes()) {
+	if bytes.Equal(text.before.Bytes(), text.after.Bytes()) {
 		return Allowed(), nil
 	}
-	patch, err := diff(t.before.Bytes(), req.Object, t.after.Bytes())
+	patch, err := diff(text.before.Bytes(), req.Object, text.after.Bytes())
 	if err != nil {
 		return Response{}, fmt.Errorf("patch of the object: %w", err)
 	}

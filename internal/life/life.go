@@ -207,9 +207,7 @@ func (l *Life) end(p Phase, group *run.Group, cause error) error {
 func await(ends []<-chan struct{}, bound time.Duration) bool {
 	var expired <-chan time.Time
 	if bound > 0 {
-		t := time.NewTimer(bound)
-		defer t.Stop()
-		expired = t.C
+		expired = time.After(bound)
 	}
 	for _, ended := range ends {
 		select {

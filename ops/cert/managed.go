@@ -246,13 +246,11 @@ func (m *Managed) loop(ctx context.Context) error {
 
 // sleep waits for a wake-up, at most d.
 func (m *Managed) sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-m.wake:
-	case <-t.C:
+	case <-time.After(d):
 	}
 	return nil
 }

@@ -79,13 +79,11 @@ func (c *check) outcomesOf(k *call, err error) []Outcome {
 
 // await reports whether the call has ended, before ctx and before its timeout.
 func (k *call) await(ctx context.Context, timeout time.Duration) bool {
-	t := time.NewTimer(time.Until(k.began.Add(timeout)))
-	defer t.Stop()
 	select {
 	case <-k.done:
 		return true
 	case <-ctx.Done():
-	case <-t.C:
+	case <-time.After(time.Until(k.began.Add(timeout))):
 	}
 	select {
 	case <-k.done:

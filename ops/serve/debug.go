@@ -145,10 +145,8 @@ func runFor(w http.ResponseWriter, r *http.Request, name string, usual time.Dura
 		return
 	}
 	defer stop()
-	t := time.NewTimer(took)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(took):
 	case <-r.Context().Done():
 	}
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -54,9 +55,7 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Name == "" {
-		o.Name = Path
-	}
+	o.Name = cmp.Or(o.Name, Path)
 	o.Logger = logguard.Logger(o.Logger)
 	e := &Endpoint{table: t, drop: o.DropUnknown}
 	e.http = review.NewEndpoint(review.Options{Parse: e.parse, Name: o.Name, Logger: o.Logger, Limits: o.Limits, DefaultBody: 64 << 20, Hooks: o.Hooks, Budget: o.Budget, AnswersBodies: true})
@@ -98,15 +97,11 @@ func Serve(mgr Manager, parts ...Part) error { return ServeWith(mgr, Options{}, 
 
 // ServeWith is [Serve] with options. An empty Logger, Hooks or Budget is taken from the manager.
 func ServeWith(mgr Manager, o Options, parts ...Part) error {
-	if o.Logger == nil {
-		o.Logger = mgr.Logger()
-	}
+	o.Logger = cmp.Or(o.Logger, mgr.Logger())
 	if o.Hooks.Started == nil && o.Hooks.Done == nil && o.Hooks.Lost == nil {
 		o.Hooks = mgr.WebhookHooks()
 	}
-	if o.Budget == nil {
-		o.Budget = mgr.WebhookBudget()
-	}
+	o.Budget = cmp.Or(o.Budget, mgr.WebhookBudget())
 	e, err := New(mgr.Scheme(), o, parts...)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 
 	"github.com/flyball-io/flyball/object"
@@ -121,21 +122,9 @@ func copyMeta(src, dst object.Object) {
 	dst.SetCreationTimestamp(src.GetCreationTimestamp())
 	dst.SetDeletionTimestamp(src.GetDeletionTimestamp())
 	dst.SetDeletionGracePeriodSeconds(src.GetDeletionGracePeriodSeconds())
-	dst.SetLabels(cloned(src.GetLabels()))
-	dst.SetAnnotations(cloned(src.GetAnnotations()))
+	dst.SetLabels(maps.Clone(src.GetLabels()))
+	dst.SetAnnotations(maps.Clone(src.GetAnnotations()))
 	dst.SetFinalizers(src.GetFinalizers())
 	dst.SetOwnerReferences(src.GetOwnerReferences())
 	dst.SetManagedFields(src.GetManagedFields())
-}
-
-// cloned copies m, with room for one more entry. It keeps nil.
-func cloned(m map[string]string) map[string]string {
-	if m == nil {
-		return nil
-	}
-	c := make(map[string]string, len(m)+1)
-	for k, v := range m {
-		c[k] = v
-	}
-	return c
 }

@@ -3,7 +3,6 @@ package convert
 import (
 	"errors"
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,7 +31,7 @@ func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 	var errs []error
 	t := table{}
 	hubs := map[schema.GroupKind]*version{}
-	kinds := map[reflect.Type]schema.GroupVersionKind{}
+	var all []*version
 	for i, p := range parts {
 		if p.own == nil {
 			errs = append(errs, fmt.Errorf("convert: part %d is empty: use Hub, Spoke or SpokeByMethods", i))
@@ -44,7 +43,6 @@ func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 			continue
 		}
 		gvk := found[0]
-		kinds[p.own] = gvk
 		v := &version{kind: &wire.Kind{GVK: gvk, Scheme: s}, part: p}
 		gk := gvk.GroupKind()
 		if t[gk] == nil {
@@ -70,24 +68,19 @@ func newTable(s *runtime.Scheme, parts []Part) (table, error) {
 			continue
 		}
 		t[gk][gvk.Version] = v
+		all = append(all, v)
 	}
-	for _, p := range parts {
-		gvk, known := kinds[p.own]
-		if !known || p.IsHub() {
-			continue
-		}
-		hub := hubs[gvk.GroupKind()]
-		switch {
+	for _, v := range all {
+		p, kind := v.part, v.kind.GVK.GroupKind()
+		switch hub := hubs[kind]; {
+		case p.IsHub():
 		case hub == nil:
-			errs = append(errs, fmt.Errorf("convert: %v has the spoke %v, but no hub: add Hub[%v]()", gvk.GroupKind(), p.own, p.hub))
+			errs = append(errs, fmt.Errorf("convert: %v has the spoke %v, but no hub: add Hub[%v]()", kind, p.own, p.hub))
 		case hub.part.own != p.hub:
-			errs = append(errs, fmt.Errorf("convert: the spoke %v converts to %v, but the hub of %v is %v", p.own, p.hub, gvk.GroupKind(), hub.part.own))
+			errs = append(errs, fmt.Errorf("convert: the spoke %v converts to %v, but the hub of %v is %v", p.own, p.hub, kind, hub.part.own))
 		default:
-			t[gvk.GroupKind()][gvk.Version].hub = hub
+			v.hub = hub
 		}
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return t, nil
+	return t, errors.Join(errs...)
 }

@@ -17,7 +17,8 @@ func check(r *http.Request, limit int64) *RefusalError {
 	if r.Method != http.MethodPost {
 		return &RefusalError{Code: http.StatusMethodNotAllowed, Message: "method " + Clip(r.Method) + " is not POST"}
 	}
-	if ct := r.Header.Get("Content-Type"); !isJSON(ct) {
+	ct := r.Header.Get("Content-Type")
+	if media, _, _ := strings.Cut(ct, ";"); !strings.EqualFold(strings.TrimSpace(media), "application/json") {
 		return &RefusalError{Code: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("content type %q is not application/json", Clip(ct))}
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
@@ -27,14 +28,6 @@ func check(r *http.Request, limit int64) *RefusalError {
 		return tooLarge(limit)
 	}
 	return nil
-}
-
-func isJSON(contentType string) bool {
-	if contentType == "application/json" {
-		return true
-	}
-	media, _, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(media), "application/json")
 }
 
 func tooLarge(limit int64) *RefusalError {

@@ -145,15 +145,12 @@ func (b *Budget) take(ctx context.Context, h *reservation, n int64) error {
 			return errExhausted
 		}
 		wait := min(until.Sub(now), max(s.wait, time.Millisecond))
-		t := time.NewTimer(wait)
 		select {
 		case <-changed:
-		case <-t.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			t.Stop()
 			return context.Cause(ctx)
 		}
-		t.Stop()
 	}
 }
 

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -143,12 +144,7 @@ func reuse(b []byte) []byte {
 	return b[:0]
 }
 
-var (
-	jsonType  = []string{"application/json"}
-	closeConn = []string{"close"}
-	allowPost = []string{http.MethodPost}
-	retrySoon = []string{retryAfter}
-)
+var jsonType = []string{"application/json"}
 
 // ServeHTTP answers one request. It returns when the answer has been written, at the latest when
 // its time is over. An abandoned handler keeps its slot of Limits.Concurrency until it ends.
@@ -271,9 +267,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 	} else if !errors.As(x.err, &no) {
 		no = &RefusalError{Code: http.StatusInternalServerError, Message: "the webhook failed", Err: x.err}
 	}
-	if no.UID == "" {
-		no.UID = uid
-	}
+	no.UID = cmp.Or(no.UID, uid)
 	e.refuse(w, r, no, call, false)
 }
 
@@ -290,12 +284,12 @@ func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *RefusalErr
 	h := w.Header()
 	switch no.Code {
 	case http.StatusMethodNotAllowed:
-		h["Allow"] = allowPost
+		h.Set("Allow", http.MethodPost)
 	case http.StatusTooManyRequests:
-		h["Retry-After"] = retrySoon
+		h.Set("Retry-After", "1")
 	}
 	if shut && r.ContentLength != 0 {
-		h["Connection"] = closeConn
+		h.Set("Connection", "close")
 	}
 	e.o.Logger.Debug("webhook request refused", "code", no.Code, "error", no, "uid", no.UID)
 	write(w, no.Code, no.append(make([]byte, 0, 256)))

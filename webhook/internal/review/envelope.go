@@ -36,7 +36,7 @@ func Parse(body []byte, group, kind string, uid *string, request func(*Reader) e
 		*uid, err = "", fmt.Errorf("the uid has more than %d bytes", maxUID)
 	}
 	if err != nil {
-		return "", Bad(*uid, "the body is not "+article(kind), err)
+		return "", Bad(*uid, "the body is no "+kind, err)
 	}
 	version, ours := strings.CutPrefix(apiVersion, group)
 	switch {
@@ -55,13 +55,6 @@ func Parse(body []byte, group, kind string, uid *string, request func(*Reader) e
 // Unanswerable returns the refusal of a review whose request lacks something.
 func Unanswerable(uid, kind string, err error) *RefusalError {
 	return Bad(uid, "the "+kind+" cannot be answered", err)
-}
-
-func article(kind string) string {
-	if kind[0] == 'A' {
-		return "an " + kind
-	}
-	return "a " + kind
 }
 
 // Clip bounds text from the caller in logs and answers.

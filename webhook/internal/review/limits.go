@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/flyball-io/flyball/run"
@@ -53,18 +54,10 @@ type Call struct {
 	Panic *run.PanicError
 }
 
-const retryAfter = "1" // seconds
-
 func (l Limits) withDefaults(body int64) Limits {
-	if l.Body <= 0 {
-		l.Body = body
-	}
-	if l.Timeout == 0 {
-		l.Timeout = 30 * time.Second
-	}
-	if l.Concurrency <= 0 {
-		l.Concurrency = 256
-	}
+	l.Body = cmp.Or(max(l.Body, 0), body)
+	l.Timeout = cmp.Or(l.Timeout, 30*time.Second)
+	l.Concurrency = cmp.Or(max(l.Concurrency, 0), 256)
 	return l
 }
 

@@ -1,13 +1,12 @@
 package review
 
 import (
-	"bufio"
-	"bytes"
 	"io/fs"
 	"math"
 	"os"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,16 +38,15 @@ func cgroupLimit(root fs.FS) (limit int64) {
 	if err != nil {
 		return 0
 	}
-	lines := bufio.NewScanner(bytes.NewReader(own))
-	for lines.Scan() {
-		_, rest, _ := strings.Cut(lines.Text(), ":")
+	for line := range strings.SplitSeq(string(own), "\n") {
+		_, rest, _ := strings.Cut(line, ":")
 		controllers, at, found := strings.Cut(rest, ":")
 		dir, file := "sys/fs/cgroup", "memory.max"
 		switch {
 		case !found:
 			continue
 		case controllers != "":
-			if !contains(controllers, "memory") {
+			if !slices.Contains(strings.Split(controllers, ","), "memory") {
 				continue
 			}
 			dir, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
@@ -63,15 +61,6 @@ func cgroupLimit(root fs.FS) (limit int64) {
 		}
 	}
 	return limit
-}
-
-func contains(list, name string) bool {
-	for s := range strings.SplitSeq(list, ",") {
-		if s == name {
-			return true
-		}
-	}
-	return false
 }
 
 // readLimit returns the number in a file, or zero if there is no limit. Version 2 writes "max" for
