@@ -20,11 +20,11 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 27655, 19000, []string{
+	{"pipeline", 27280, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
-	{"shelf", 12350, 10000, []string{
+	{"shelf", 12020, 10000, []string{
 		"ops/...", "webhook/...", "condition", "finalizer", "child",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31).
@@ -35,11 +35,11 @@ var rooms = []room{
 	}},
 	// What the command-line tool shares with the benchmarks and the test kits. No operator has it in it.
 	{"tools", 240, 200, []string{"internal/gomod", "internal/recording"}},
-	{"internal", 14439, 11500, []string{"internal/...", "run", "scheme"}},
+	{"internal", 14460, 11500, []string{"internal/...", "run", "scheme"}},
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. 40,000 is the goal.
-const maxCore = 54434
+const maxCore = 53750
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
