@@ -346,7 +346,7 @@ func TestMalformedReviewsAreRefused(t *testing.T) {
 	head := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":`
 	for _, tt := range []struct{ name, body, uid, says string }{
 		{"empty", ``, "", "EOF"},
-		{"no JSON", `<html>`, "", "not an AdmissionReview"},
+		{"no JSON", `<html>`, "", "no AdmissionReview"},
 		{"half", head + `{"uid":"u","operation":`, "u", "EOF"},
 		{"an array", `[]`, "", "want an object"},
 		{"more", head + `{"uid":"u","operation":"CREATE"}} {}`, "u", "data follows"},

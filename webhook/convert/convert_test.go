@@ -110,7 +110,7 @@ func TestMalformedReviewsAreRefused(t *testing.T) {
 	head := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":`
 	for _, tt := range []struct{ name, body, says string }{
 		{"empty", ``, "EOF"},
-		{"no JSON", `x`, "not a ConversionReview"},
+		{"no JSON", `x`, "no ConversionReview"},
 		{"another kind", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u"}}`, "AdmissionReview"},
 		{"another version", strings.Replace(request("a/v1"), "k8s.io/v1", "k8s.io/v3", 1), "v3"},
 		{"no request", `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, "no request"},
