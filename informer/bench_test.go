@@ -109,6 +109,15 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+	b.Run("view", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var v valueView
+			if err := in.ProjectKey(key("77"), &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("list 100 by index", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

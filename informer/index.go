@@ -117,7 +117,7 @@ func (in *Informer) AddIndex(name string, by store.Indexer) error {
 }
 
 func (in *Informer) addIndex(name string, by store.Indexer) error {
-	by, err := bind(in.kind(), name, by)
+	by, err := bind(in.kind, name, by)
 	if err != nil {
 		return err
 	}
@@ -128,11 +128,6 @@ func (in *Informer) addIndex(name string, by store.Indexer) error {
 func (in *Informer) reportRejected() {
 	in.unreported.Store(true)
 	in.wake()
-}
-
-// kind returns the kind for package wire.
-func (in *Informer) kind() *wire.Kind {
-	return &wire.Kind{GVK: in.o.Kind.GVK, Scheme: in.o.Scheme, MetadataOnly: in.o.Selection.MetadataOnly}
 }
 
 // goType returns the Go type against which paths and views are checked, or nil.

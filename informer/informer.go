@@ -94,6 +94,7 @@ type Informer struct {
 	joining  []*Registration // added while running; the applier takes them over
 	rejected map[object.Key]*rejected
 
+	kind       *wire.Kind  // for package wire; it has the compiled views
 	namespaces []string    // the only watched ones; nil: all
 	namespaced atomic.Bool // an object of a namespace that is not watched has shown that the kind has namespaces
 
@@ -126,6 +127,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	}
 	in := &Informer{
 		o:        o,
+		kind:     &wire.Kind{GVK: o.Kind.GVK, Scheme: o.Scheme, MetadataOnly: o.Selection.MetadataOnly},
 		log:      o.Logger,
 		woken:    make(chan struct{}, 1),
 		synced:   make(chan struct{}),

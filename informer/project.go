@@ -18,7 +18,7 @@ func (in *Informer) CheckView(view any) error {
 
 // projection returns the projection of the kind onto the struct that view points to. It is compiled once.
 func (in *Informer) projection(view any) (*wire.Projection, error) {
-	p, err := in.kind().Projection(view)
+	p, err := in.kind.Projection(view)
 	return p, in.mismatch(view, err)
 }
 
@@ -71,7 +71,7 @@ func (in *Informer) project(e *store.Entry, p *wire.Projection, view any) error 
 func (in *Informer) blameless(err error) bool {
 	_, mismatch := err.(*TypeMismatchError)
 	_, bad := err.(*wire.DecodeError)
-	return mismatch || bad && goType(in.kind()) == nil
+	return mismatch || bad && goType(in.kind) == nil
 }
 
 // mismatch turns a *wire.TypeError into a *TypeMismatchError. It returns any other error unchanged.

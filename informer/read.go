@@ -206,7 +206,7 @@ func decode(e *store.Entry, into object.Object) error {
 }
 
 // Fits returns a *TypeMismatchError if objects of the kind cannot be decoded into o's type.
-func (in *Informer) Fits(o object.Object) error { return fits(in.kind(), o) }
+func (in *Informer) Fits(o object.Object) error { return fits(in.kind, o) }
 
 func fits(k *wire.Kind, o object.Object) error {
 	mismatch := func(reason string) error {
