@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/run"
@@ -26,7 +25,7 @@ type reporter struct {
 	controller, source string
 	hook               func(Problem)
 	logger             *slog.Logger
-	lines              logguard.Lines
+	lines              logguard.Throttle
 }
 
 func newReporter(c string, o Options, logger *slog.Logger, source string) *reporter {
@@ -48,7 +47,7 @@ func (r *reporter) problem(part string, err error) {
 }
 
 func (r *reporter) log(part string, err error) {
-	suppressed, ok := r.lines.Take(time.Now())
+	suppressed, ok := r.lines.Take()
 	if !ok {
 		return
 	}

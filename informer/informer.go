@@ -98,7 +98,7 @@ type Informer struct {
 	namespaces []string    // the only watched ones; nil: all
 	namespaced atomic.Bool // an object of a namespace that is not watched has shown that the kind has namespaces
 
-	slow logguard.Lines // about slow functions
+	slow logguard.Throttle // about slow functions
 	// readAhead is set if functions may block the applier. The reader then leaves updates in the inbox.
 	readAhead atomic.Bool
 	// unreported says that an index has rejected objects. The next commit reports them.

@@ -31,7 +31,7 @@ type Registration struct {
 	nextResync time.Time
 	spread     spread
 
-	lines logguard.Lines // about panics
+	lines logguard.Throttle // about panics
 
 	synced chan struct{}
 	idle   chan struct{} // closed after Remove, when no callback runs

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
@@ -84,7 +83,7 @@ func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 		p.ResourceVersion = c.New.ResourceVersion()
 	}
 	in.problem(p)
-	suppressed, ok := r.lines.Take(time.Now())
+	suppressed, ok := r.lines.Take()
 	if !ok {
 		return
 	}

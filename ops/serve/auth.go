@@ -63,7 +63,7 @@ func Authorized(c client.Client, h http.Handler, o AuthOptions) http.Handler {
 	o.Logger = logguard.Logger(o.Logger)
 	slots := make(chan struct{}, o.MaxReviews)
 	return &authorizer{
-		c: c, o: o, next: h, failures: logguard.Throttle{Interval: 10 * time.Second},
+		c: c, o: o, next: h, failures: logguard.Throttle{Interval: 10 * time.Second, Burst: 1},
 		users: newReviews[*authenticationv1.UserInfo](o, slots, func(u *authenticationv1.UserInfo) bool { return u != nil }),
 		may:   newReviews[bool](o, slots, func(yes bool) bool { return yes }),
 	}

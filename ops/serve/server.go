@@ -49,7 +49,7 @@ func New(o Options) (*Server, error) {
 	}
 	return &Server{
 		o: o, listening: make(chan struct{}),
-		panicLog: logguard.Throttle{Interval: time.Minute}, netLog: logguard.Throttle{Interval: time.Second}, acceptLog: logguard.Throttle{Interval: 10 * time.Second},
+		panicLog: logguard.Throttle{Interval: time.Minute, Burst: 1}, netLog: logguard.Throttle{Interval: time.Second, Burst: 1}, acceptLog: logguard.Throttle{Interval: 10 * time.Second, Burst: 1},
 	}, nil
 }
 

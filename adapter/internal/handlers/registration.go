@@ -45,7 +45,7 @@ type Registration struct {
 	// The goroutine that makes the calls owns these.
 	due   []due // calls of the present event, from at
 	at    int
-	lines logguard.Lines // about panics
+	lines logguard.Throttle // about panics
 
 	mu        sync.Mutex
 	sources   []source
@@ -283,7 +283,7 @@ func (r *Registration) report(key object.Key, err error) {
 		p := informer.Problem{Kind: r.o.Kind, Key: key, Handler: r.o.Name, Err: err}
 		_ = run.Safely("OnProblem", func() error { r.o.OnProblem(p); return nil })
 	}
-	suppressed, ok := r.lines.Take(time.Now())
+	suppressed, ok := r.lines.Take()
 	if !ok {
 		return
 	}

@@ -61,7 +61,7 @@ func NewEndpoint(o Options) *Endpoint {
 	if o.Budget == nil || o.Limits.Buffered != 0 {
 		o.Budget = NewBudget(o.Limits.Buffered)
 	}
-	return &Endpoint{o: o, slots: make(chan struct{}, o.Limits.Concurrency), complaints: logguard.Throttle{Interval: logInterval}}
+	return &Endpoint{o: o, slots: make(chan struct{}, o.Limits.Concurrency), complaints: logguard.Throttle{Interval: logInterval, Burst: 1}}
 }
 
 // These are the states of an exchange. The side that moves it on from running decides which side
