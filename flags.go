@@ -50,8 +50,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.Var((*names)(&managed.Validating), "webhook-validating", "`names` of ValidatingWebhookConfigurations that the CA is written into")
 	flags.Var((*names)(&managed.CRDs), "webhook-crds", "`names` of CustomResourceDefinitions whose conversion the CA is written into")
 
-	elect := o.Leader
-	elect = cmp.Or(elect, &leader.Options{})
+	elect := cmp.Or(o.Leader, &leader.Options{})
 	flags.BoolFunc("leader-elect", "elect a leader among the replicas; it alone acts"+map[bool]string{true: " (default true)"}[o.Leader != nil], func(s string) error {
 		on, err := strconv.ParseBool(s)
 		if o.Leader = nil; on {

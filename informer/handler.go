@@ -75,7 +75,7 @@ type typed[T any, P object.Ptr[T]] struct {
 func (t *typed[T, P]) deliver(c store.Change) {
 	if shown, ok := t.held[c.Key]; ok {
 		delete(t.held, c.Key)
-		c = store.Change{Key: c.Key, Old: shown, New: c.Old}.Merge(c)
+		c = store.Change{Key: c.Key, Old: shown, New: c.Old}.Merge(c) // with the change to the state that was not shown
 	}
 	switch {
 	case c.New == nil && c.Old == nil: // neither state was or can be shown

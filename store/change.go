@@ -69,8 +69,8 @@ func (c Change) latest() *Entry {
 	return c.New
 }
 
-// Merge returns one change for two of the same key, of which later follows c. Old stays what it is in
-// c, and New is the newest state:
+// Merge returns one change for c and later, the next change of the same key. Its Old is that of c, and its New is
+// that of later:
 //
 //	add + update               add of the newest
 //	update + update            update: first old, last new

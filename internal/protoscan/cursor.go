@@ -111,7 +111,7 @@ func (c *Cursor) skip(n int) {
 // Bytes returns the content of the field, a part of B. A field that is not a string or message fails the cursor.
 func (c *Cursor) Bytes() []byte {
 	if c.Type != Bytes {
-		c.wrong()
+		c.Wrong()
 		return nil
 	}
 	return c.B[c.From:c.To:c.To]
@@ -126,13 +126,14 @@ func (c *Cursor) Message() Cursor {
 // Uint returns the number in the field. A field that is not a number fails the cursor.
 func (c *Cursor) Uint() uint64 {
 	if c.Type != Number {
-		c.wrong()
+		c.Wrong()
 		return 0
 	}
 	return c.Number
 }
 
-func (c *Cursor) wrong() {
+// Wrong fails the cursor: its field has the wrong wire type. One without a field stays as it is.
+func (c *Cursor) Wrong() {
 	if c.Type != Absent {
 		c.Err = fmt.Errorf("field %d has wire type %d", c.Num, c.Type)
 	}

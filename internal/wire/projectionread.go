@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"reflect"
 	"unsafe"
@@ -99,15 +98,14 @@ func floatValue(t reflect.Type) viewValue {
 		},
 		proto: func(_ *viewReader, c protoscan.Cursor, p unsafe.Pointer) error {
 			switch {
-			case c.Type == protoscan.Absent:
 			case t.Size() == 4 && c.Type == protoscan.Fixed32:
 				*(*float32)(p) = math.Float32frombits(binary.LittleEndian.Uint32(c.B[c.I-4:]))
 			case t.Size() == 8 && c.Type == protoscan.Fixed64:
 				*(*float64)(p) = math.Float64frombits(binary.LittleEndian.Uint64(c.B[c.I-8:]))
 			default:
-				return fmt.Errorf("field %d has wire type %d", c.Num, c.Type)
+				c.Wrong()
 			}
-			return nil
+			return c.Err
 		},
 	}
 }

@@ -43,8 +43,9 @@ type Upgraded struct {
 
 // Upgrade moves a project from another version of Flyball to this one. For each file that is not about one kind there
 // are three texts: what the other version made (the base), what this one makes, and that of the project. The changes
-// between the first two are merged into the third. Imports of packages that have moved are changed everywhere. Files that flyball maintains are written anew. In go.mod, modules of
-// Flyball get this version. Kubernetes libraries that are as the other version made them get those of this one.
+// between the first two are merged into the third. Files that flyball maintains are written anew. Imports of packages
+// that have moved are changed in every Go file. In go.mod, modules of Flyball get this version. Kubernetes libraries that
+// are as the other version made them get those of this one.
 func Upgrade(ctx context.Context, o UpgradeOptions) (*Upgraded, error) {
 	s, p, err := begin(o.Options)
 	if err != nil {
