@@ -39,7 +39,7 @@ const (
 )
 
 // leaseDuration is short, and long enough that a loaded machine does not cost a leader its lease.
-const leaseDuration = 8 * time.Second
+const leaseDuration = 15 * time.Second
 
 // candidate is a program that acts while it leads.
 func candidate(lease time.Duration, acts func(*flyball.Manager) error) int {

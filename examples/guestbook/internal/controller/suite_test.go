@@ -88,13 +88,16 @@ func eventually(t *testing.T, bound time.Duration, ok func(context.Context) erro
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), bound)
 	defer cancel()
-	for {
+	for last := error(nil); ; {
 		err := ok(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil { // else the end of the wait hides what it was for
+			last = err
+		}
 		if run.Sleep(ctx, 50*time.Millisecond) != nil {
-			t.Fatalf("waited in vain: %v", err)
+			t.Fatalf("waited in vain: %v; last: %v", last, err)
 		}
 	}
 }
