@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/internal/readiness"
 	"github.com/flyball-io/flyball/ops/metrics"
 	"github.com/flyball-io/flyball/option"
@@ -57,17 +56,8 @@ func (m *Manager) Cluster(name string, o Options) (*Manager, error) {
 		return nil, err
 	}
 	c.newClients()
-	recorder, err := c.life.Add(life.Serve, "event recorder of "+name, c.events.Run)
-	if err != nil {
+	if err := c.addParts(" of " + name); err != nil {
 		return nil, addError(name, err)
-	}
-	if _, err := c.life.Add(life.Sync, "cache of "+name, c.cache.Run); err != nil {
-		return nil, errors.Join(err, recorder.Close())
-	}
-	if c.files != nil {
-		if _, err := c.life.Add(life.Serve, "kubeconfig of "+name, c.files.run); err != nil {
-			return nil, err
-		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -119,17 +119,8 @@ func New(o Options) (*Manager, error) {
 	if err := m.newServers(); err != nil {
 		return nil, err
 	}
-	// Reconciles record events until the last one has ended, so the recorder is in the phase that stops last.
-	if _, err := m.life.Add(life.Serve, "event recorder", m.events.Run); err != nil {
+	if err := m.addParts(""); err != nil {
 		return nil, err
-	}
-	if _, err := m.life.Add(life.Sync, "cache", m.cache.Run); err != nil {
-		return nil, err
-	}
-	if m.files != nil {
-		if _, err := m.life.Add(life.Serve, "kubeconfig", m.files.run); err != nil {
-			return nil, err
-		}
 	}
 	m.life.Settled, m.life.Drained = m.settled, m.drained
 	return m, nil
@@ -155,6 +146,25 @@ func (m *Manager) connect() (err error) {
 		return err
 	}
 	m.metrics.AddEvents(m.events.Stats)
+	return nil
+}
+
+// addParts adds what runs for one cluster, under names that end with of. After an error nothing of it is left.
+func (m *Manager) addParts(of string) error {
+	// Reconciles record events until the last one has ended, so the recorder is in the phase that stops last.
+	recorder, err := m.life.Add(life.Serve, "event recorder"+of, m.events.Run)
+	if err != nil {
+		return err
+	}
+	caches, err := m.life.Add(life.Sync, "cache"+of, m.cache.Run)
+	if err != nil {
+		return errors.Join(err, recorder.Close())
+	}
+	if m.files != nil {
+		if _, err = m.life.Add(life.Serve, "kubeconfig"+of, m.files.run); err != nil {
+			return errors.Join(err, recorder.Close(), caches.Close())
+		}
+	}
 	return nil
 }
 

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -89,10 +88,6 @@ func register(informers []*informer.Informer, add func(*informer.Informer) (*inf
 	return s, nil
 }
 
-// Registrations returns the registrations at the informers of the handle, in the order of
-// [Handle.Informers].
-func (s *Subscription) Registrations() []*informer.Registration { return s.regs }
-
 // ResyncEvery reports every object again once in each period; see
 // [informer.Registration.ResyncEvery].
 func (s *Subscription) ResyncEvery(period time.Duration) {
@@ -137,15 +132,6 @@ func (s *Subscription) Waiting() (watches map[string]error, of int) {
 		}
 	}
 	return watches, len(s.regs)
-}
-
-// Err returns what currently prevents the watches from working, or nil.
-func (s *Subscription) Err() error {
-	var all []error
-	for _, in := range s.informers {
-		all = append(all, in.State().Err)
-	}
-	return errors.Join(all...)
 }
 
 // Close ends the calls and returns when the last one has returned. Later calls do nothing. A call

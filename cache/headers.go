@@ -27,8 +27,9 @@ func Header[T any, P object.Ptr[T]](ctx context.Context, c *Cache, key object.Ke
 //
 //	for d, err := range cache.Headers[appsv1.Deployment](ctx, c, client.InNamespace(pod.Namespace)) { … }
 //
-// It includes quarantined objects, unless a field selector is set. The headers belong to the
-// caller. Errors are those of List, and end the sequence.
+// It includes rejected objects, whose metadata are known. Where it is not known whether such an object is
+// selected, it is a *store.RejectedError, and the sequence goes on: no index has it. The headers
+// belong to the caller. Other errors are those of List, and end the sequence.
 func Headers[T any, P object.Ptr[T]](ctx context.Context, c *Cache, opts ...client.ListOption) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		var o client.ListOptions
@@ -36,13 +37,13 @@ func Headers[T any, P object.Ptr[T]](ctx context.Context, c *Cache, opts ...clie
 			yield(nil, err)
 			return
 		}
-		all, err := c.find(ctx, wire.Prototype[T, P](o.Kind), o)
+		q, all, err := c.find(ctx, wire.Prototype[T, P](o.Kind), o)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		for f := range all {
-			if !yield(f.Entry.Header(), nil) {
+			if !yield(q.Header(f.Informer, f.Entry)) {
 				return
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
 // Headers yields the headers of the objects that a List yields, and of those that cannot be
@@ -30,7 +31,10 @@ func TestHeadersMatchTheObjectsOfAList(t *testing.T) {
 		headers := func(opts ...client.ListOption) string {
 			var found []string
 			for h, err := range cache.Headers[corev1.Pod](t.Context(), c, opts...) {
-				if err != nil {
+				if rejected, ok := errors.AsType[*store.RejectedError](err); ok {
+					found = append(found, rejected.Key.String()+" rejected")
+					continue
+				} else if err != nil {
 					return "error"
 				}
 				found = append(found, h.Key.String()+h.Labels["app"])
@@ -49,7 +53,9 @@ func TestHeadersMatchTheObjectsOfAList(t *testing.T) {
 		for _, tc := range []struct{ name, got, want string }{
 			{"all", headers(), "a/p1web a/p3 b/p2web"},
 			{"namespace", headers(client.InNamespace("b")), "b/p2web"},
-			{"index", headers(client.MatchingFields{"node": "n1"}), "a/p1web b/p2web"},
+			{"index", headers(client.MatchingFields{"node": "n1"}), "a/p1web a/p3 rejected b/p2web"},
+			{"name", headers(client.MatchingFields{"metadata.name": "p3"}), "a/p3"},
+			{"name and index", headers(client.MatchingFields{"metadata.name": "p3", "node": "n1"}), "a/p3 rejected"},
 			{"no such index", headers(client.MatchingFields{"x": "1"}), "error"},
 			{"no selector", headers(client.LabelSelector("a=b=c")), "error"},
 		} {

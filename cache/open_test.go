@@ -380,7 +380,7 @@ func TestHandlersAndListersCoverTheNamespaces(t *testing.T) {
 		if _, err := l.Get(object.Key{Namespace: "z", Name: "a"}); !errors.As(err, &other) || !slices.Equal(other.Held, []string{"x", "y"}) {
 			t.Errorf("Get of a namespace that is not held: %v", err)
 		}
-		if n := len(sub.Registrations()); n != 2 {
+		if _, n := sub.Waiting(); n != 2 {
 			t.Errorf("%d registrations", n)
 		}
 		sub.Close()

@@ -22,44 +22,44 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// find yields the entries that a list reads.
-func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) (iter.Seq[informer.Found], error) {
+// find yields the entries that a list reads, by a query.
+func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) (q informer.Query, all iter.Seq[informer.Found], err error) {
 	h, err := c.resolve(ctx, proto, o.Kind)
 	if err != nil {
-		return nil, err
+		return q, nil, err
 	}
 	if err := h.honors(proto, o); err != nil {
-		return nil, err
+		return q, nil, err
 	}
-	q := informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable}
+	q = informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable}
 	if h.clusterScoped() {
 		q.Namespace = ""
 	}
 	if q.After, err = after(o.Continue); err != nil {
-		return nil, err
+		return q, nil, err
 	}
 	possible, err := selectFields(&q, h.kind.GVK, o.Fields)
 	if err != nil {
-		return nil, err
+		return q, nil, err
 	}
 	shares := h.shares
 	if q.Namespace != "" {
 		if shares, err = h.in(q.Namespace); err != nil {
-			return nil, err
+			return q, nil, err
 		}
 	}
 	informers := make([]*informer.Informer, len(shares))
 	for i, s := range shares {
 		informers[i] = s.informer()
 		if err := informers[i].Fits(proto); err != nil {
-			return nil, err
+			return q, nil, err
 		}
 	}
-	all, err := informer.Find(informers, q)
+	all, err = informer.Find(informers, q)
 	if err == nil && !possible {
 		all = func(func(informer.Found) bool) {}
 	}
-	return all, err
+	return q, all, err
 }
 
 // honors returns an error for options of a list that a cache cannot honor.

@@ -31,7 +31,7 @@ func (c *Cache) ProjectList(ctx context.Context, proto object.Object, view any, 
 			yield(err)
 			return
 		}
-		all, err := c.find(ctx, proto, o)
+		_, all, err := c.find(ctx, proto, o)
 		if err != nil {
 			yield(err)
 			return

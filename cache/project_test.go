@@ -88,7 +88,7 @@ func TestViewsEqualDecodedFields(t *testing.T) {
 			{"all", views(c, t), "p1@n1 p3 rejected p2@n1"},
 			{"namespace", views(c, t, client.InNamespace("b")), "p2@n1"},
 			{"labels", views(c, t, client.MatchingLabels{"app": "web"}), "p1@n1 p2@n1"},
-			{"index", views(c, t, client.MatchingFields{"node": "n1"}), "p1@n1 p2@n1"},
+			{"index", views(c, t, client.MatchingFields{"node": "n1"}), "p1@n1 p3 rejected p2@n1"},
 			{"no such index", views(c, t, client.MatchingFields{"x": "1"}), "*store.UnknownIndexError"},
 		} {
 			if tc.got != tc.want {

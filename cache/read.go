@@ -93,7 +93,7 @@ func (h *openKind) clusterScoped() bool { return h.shares[0].informer().Kind().C
 // *store.IndexPendingError, and *UnsupportedError for a field selector that is not exact.
 func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
-		all, err := c.find(ctx, proto, o)
+		_, all, err := c.find(ctx, proto, o)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -108,7 +108,7 @@ func (c *Cache) List(ctx context.Context, proto object.Object, o client.ListOpti
 // well: a page may have fewer items than its Limit.
 func (c *Cache) Page(ctx context.Context, proto object.Object, o client.ListOptions) (client.Page[object.Object], error) {
 	page := client.Page[object.Object]{}
-	all, err := c.find(ctx, proto, o)
+	_, all, err := c.find(ctx, proto, o)
 	if err != nil {
 		return page, err
 	}

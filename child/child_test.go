@@ -45,12 +45,12 @@ func TestOwnAddsAControllerReference(t *testing.T) {
 		"beside another":     {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, []metav1.OwnerReference{plain}, "", 2},
 		"from no namespace":  {node, &corev1.Pod{ObjectMeta: named("web", "p", "")}, nil, "", 1},
 		"no namespaces":      {node, &rbacv1.ClusterRole{ObjectMeta: named("", "p", "")}, nil, "", 1},
-		"another namespace":  {owner, &corev1.Pod{ObjectMeta: named("db", "p", "")}, nil, `desired.metadata.namespace is "db", but the owner guests is in "web"`, 0},
+		"another namespace":  {owner, &corev1.Pod{ObjectMeta: named("db", "p", "")}, nil, `desired.metadata.namespace: is "db", but the owner guests is in "web"`, 0},
 		"of no namespace":    {owner, &rbacv1.ClusterRole{ObjectMeta: named("", "p", "")}, nil, `is empty, but the owner guests is in "web"`, 0},
 		"another controller": {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, []metav1.OwnerReference{other}, "Pod web/p is controlled by ConfigMap other, with uid x", 0},
 		"an earlier one":     {owner, &corev1.Pod{ObjectMeta: named("web", "p", "")}, []metav1.OwnerReference{earlier}, "Pod web/p is controlled by an earlier ConfigMap guests", 0},
-		"no uid":             {&corev1.ConfigMap{}, &corev1.Pod{}, nil, "owner  has no uid", 0},
-		"no owner":           {nil, &corev1.Pod{}, nil, "owner is nil", 0},
+		"no uid":             {&corev1.ConfigMap{}, &corev1.Pod{}, nil, "owner:  has no uid", 0},
+		"no owner":           {nil, &corev1.Pod{}, nil, "owner: is nil", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.obj.SetOwnerReferences(tc.refs)
@@ -89,9 +89,9 @@ func TestInvalidArgumentsAreNotSent(t *testing.T) {
 		is      error
 	}{
 		"the owner is being deleted": {going, service(), "", child.ErrOwnerDeleted},
-		"no owner":                   {nil, service(), "owner is nil", nil},
+		"no owner":                   {nil, service(), "owner: is nil", nil},
 		"an owner that was not read": {&corev1.ConfigMap{}, service(), "no uid", nil},
-		"no name":                    {c.owner, &corev1.Service{}, "desired.metadata.name is empty", nil},
+		"no name":                    {c.owner, &corev1.Service{}, "desired.metadata.name: is empty", nil},
 		"what was read":              {c.owner, read, "was read from a server", nil},
 		"a status":                   {c.owner, status, "desired.status", nil},
 		"another namespace":          {c.owner, away, `is "default", but the owner`, nil},
@@ -102,10 +102,10 @@ func TestInvalidArgumentsAreNotSent(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, _, err := child.Ensure[corev1.Service](t.Context(), c, c.owner, nil); err == nil || !strings.Contains(err.Error(), "desired is nil") {
+	if _, _, err := child.Ensure[corev1.Service](t.Context(), c, c.owner, nil); err == nil || !strings.Contains(err.Error(), "desired: is nil") {
 		t.Errorf("nil: %v", err)
 	}
-	if _, err := child.Prune[corev1.Service](t.Context(), c, c.owner, nil); err == nil || !strings.Contains(err.Error(), "keep is nil") {
+	if _, err := child.Prune[corev1.Service](t.Context(), c, c.owner, nil); err == nil || !strings.Contains(err.Error(), "keep: is nil") {
 		t.Errorf("nil: %v", err)
 	}
 	if len(c.writes) > 0 {
@@ -139,5 +139,5 @@ func ExampleOwn() {
 	fmt.Println(child.Own(guestbook, front, scheme.New()))
 	// Output:
 	// ConfigMap guests 6b1f true
-	// child: desired.metadata.namespace is "db", but the owner guests is in "web": an owner must be in the namespace of its child, or in none
+	// child: desired.metadata.namespace: is "db", but the owner guests is in "web": an owner must be in the namespace of its child, or in none
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/sparse"
 )
 
 // compare finds the differences with managedFields (in their JSON form) and without them.
@@ -63,7 +65,7 @@ func TestCompareFindsDifferences(t *testing.T) {
 
 func decode(t testing.TB, text string) map[string]any {
 	t.Helper()
-	m, err := asMap(json.RawMessage(text))
+	m, err := sparse.Map(json.RawMessage(text))
 	if err != nil {
 		t.Fatal(err)
 	}

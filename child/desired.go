@@ -1,7 +1,6 @@
 package child
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -38,11 +37,11 @@ func hasStatus(o object.Object) bool {
 func foldStringData(secret map[string]any) error {
 	plain, _, err := unstructured.NestedStringMap(secret, "stringData")
 	if err != nil {
-		return &InvalidError{Field: "desired.stringData", Problem: err.Error()}
+		return invalid("desired.stringData", err.Error())
 	}
 	for k, v := range plain {
 		if err := unstructured.SetNestedField(secret, base64.StdEncoding.EncodeToString([]byte(v)), "data", k); err != nil {
-			return &InvalidError{Field: "desired.data", Problem: err.Error()}
+			return invalid("desired.data", err.Error())
 		}
 	}
 	delete(secret, "stringData")
@@ -74,7 +73,7 @@ func (e *ensure) stamp() error {
 
 // difference returns the path of a field of live that is not as desired, or "".
 func (e *ensure) difference(live object.Object) (string, error) {
-	have, err := asMap(live)
+	have, err := sparse.Map(live)
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +146,7 @@ func (e *ensure) setSets() error {
 // setFields returns the fields that an object sets. An unstructured object sets all its fields. A Go value
 // does not set nulls and zero optional structs: its type writes those although nobody set them.
 func setFields(o object.Object) (map[string]any, error) {
-	m, err := asMap(o)
+	m, err := sparse.Map(o)
 	if err != nil {
 		return nil, err
 	}
@@ -172,9 +171,9 @@ func (e *ensure) canonical(m map[string]any) error {
 		return err
 	}
 	if err := json.Unmarshal(data, typed); err != nil {
-		return &InvalidError{Field: "desired", Problem: fmt.Sprintf("is no %s: %v", e.gvk.Kind, err)}
+		return invalid("desired", fmt.Sprintf("is no %s: %v", e.gvk.Kind, err))
 	}
-	written, err := asMap(typed)
+	written, err := sparse.Map(typed)
 	if err != nil {
 		return err
 	}
@@ -240,17 +239,4 @@ func isZero(v any) bool {
 		return true
 	}
 	return false
-}
-
-// asMap is the value in JSON, with numbers as json.Number.
-func asMap(o any) (map[string]any, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var m map[string]any
-	err = dec.Decode(&m)
-	return m, err
 }

@@ -90,7 +90,7 @@ func FieldOwner(name string) Option { return func(o *options) { o.fieldOwner = n
 // not change it. If it has no namespace and its kind is namespaced, the child gets that of the owner. The
 // stringData of a Secret is sent as data.
 //
-// Errors name the child. Before anything is sent they are *InvalidError, *TakenError,
+// Errors name the child. Before anything is sent they are an *option.Error, *TakenError,
 // ErrOwnerDeleted or ErrDeleted. Later they are ErrReplaced, a *client.ConflictError whose
 // Fields are those that others own with other values, or another error of the client.
 func Ensure[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, desired P, opts ...Option) (P, Change, error) {
@@ -135,7 +135,7 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 		return nil, err
 	}
 	if isNil {
-		return nil, &InvalidError{Field: "desired", Problem: "is nil"}
+		return nil, invalid("desired", "is nil")
 	}
 	e := &ensure{c: c, owner: owner, name: describe(c.Scheme(), desired)}
 	for _, opt := range opts {
@@ -150,7 +150,7 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 	}
 	e.o.fieldOwner = cmp.Or(e.o.fieldOwner, fieldOwner(e.parent))
 	if bad := validation.ValidateFieldManager(e.o.fieldOwner, nil); len(bad) > 0 {
-		return nil, &InvalidError{Field: "FieldOwner", Problem: "cannot be used: " + bad[0].ErrorBody()}
+		return nil, invalid("FieldOwner", "cannot be used: "+bad[0].ErrorBody())
 	}
 	if owner.GetDeletionTimestamp() != nil && !e.o.whileDeleted {
 		return nil, fmt.Errorf("child %s of %s: %w", e.name, describe(c.Scheme(), owner), ErrOwnerDeleted)
@@ -162,11 +162,11 @@ func newEnsure(c client.Client, owner object.Object, isNil bool, desired object.
 func (e *ensure) build(desired object.Object, name string) error {
 	switch {
 	case name == "":
-		return &InvalidError{Field: "desired.metadata.name", Problem: "is empty: a child is found by its name"}
+		return invalid("desired.metadata.name", "is empty: a child is found by its name")
 	case desired.GetUID() != "" || desired.GetResourceVersion() != "":
-		return &InvalidError{Field: "desired", Problem: e.name + " was read from a server: make a new one that sets what is wanted and nothing else"}
+		return invalid("desired", e.name+" was read from a server: make a new one that sets what is wanted and nothing else")
 	case hasStatus(desired):
-		return &InvalidError{Field: "desired.status", Problem: "of " + e.name + " is set: it is for those who run the child"}
+		return invalid("desired.status", "of "+e.name+" is set: it is for those who run the child")
 	}
 	mapping, err := e.c.Mapper().RESTMapping(e.gvk.GroupKind(), e.gvk.Version)
 	if err != nil {
@@ -188,7 +188,7 @@ func (e *ensure) build(desired object.Object, name string) error {
 		e.want.SetNamespace(e.owner.GetNamespace())
 	}
 	if namespaced && e.want.GetNamespace() == "" {
-		return &InvalidError{Field: "desired.metadata.namespace", Problem: "is empty, and the owner has none"}
+		return invalid("desired.metadata.namespace", "is empty, and the owner has none")
 	}
 	e.name = describe(e.c.Scheme(), e.want)
 	if e.gvk == corev1.SchemeGroupVersion.WithKind("Secret") {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-io/flyball/option"
 )
 
 var (
@@ -19,14 +21,10 @@ var (
 	ErrReplaced = errors.New("the child was deleted after it was read")
 )
 
-// InvalidError is the error for an invalid argument of a call. Nothing was sent.
-type InvalidError struct {
-	// Field is "owner", "desired", "keep", or a field of one of them.
-	Field   string
-	Problem string
+// invalid returns the error for an invalid argument of a call: "owner", "desired", "keep", or a field of one of them.
+func invalid(field, problem string) error {
+	return &option.Error{Of: "child", Field: field, Err: errors.New(problem)}
 }
-
-func (e *InvalidError) Error() string { return fmt.Sprintf("child: %s %s", e.Field, e.Problem) }
 
 // TakenError is the error if the child exists and the owner does not control it. The child was not
 // changed.

@@ -22,7 +22,7 @@ import (
 // and that of generate. [Adopt], [Force], [TakeOver] and [Recreate] have no effect. P must be a Go type of the scheme.
 func Once[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, name string, generate func() (P, error), opts ...Option) (P, Change, error) {
 	if object.Untyped(P(new(T))) {
-		return nil, Unchanged, &InvalidError{Field: "generate", Problem: fmt.Sprintf("returns a %T: the kind of the child must be known before it is called", P(nil))}
+		return nil, Unchanged, invalid("generate", fmt.Sprintf("returns a %T: the kind of the child must be known before it is called", P(nil)))
 	}
 	stub := P(new(T))
 	stub.SetName(name)
@@ -36,9 +36,9 @@ func Once[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner ob
 		case err != nil:
 			return err
 		case desired == nil:
-			return &InvalidError{Field: "generate", Problem: "returns nil"}
+			return invalid("generate", "returns nil")
 		case desired.GetName() != "" && desired.GetName() != name:
-			return &InvalidError{Field: "generate", Problem: fmt.Sprintf("returns an object of the name %q, not %q", desired.GetName(), name)}
+			return invalid("generate", fmt.Sprintf("returns an object of the name %q, not %q", desired.GetName(), name))
 		}
 		return e.build(desired, name)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/servertest"
 )
@@ -110,7 +111,7 @@ func TestOnceRefuses(t *testing.T) {
 		"another name": func() (*corev1.Secret, error) { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, nil },
 	} {
 		_, _, err := child.Once(t.Context(), c, c.owner, "a", generate)
-		if _, ok := errors.AsType[*child.InvalidError](err); !ok {
+		if _, ok := errors.AsType[*option.Error](err); !ok {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // the owner, a foreground deletion of the owner waits for obj, and controller.Owns maps obj to owner.
 // Own keeps the owner references of others. It sends nothing.
 //
-// The error is an *InvalidError for an owner that was not read from a server, and for a namespaced owner
+// The error is an *option.Error for an owner that was not read from a server, and for a namespaced owner
 // of an object in another namespace or in none. It is an *TakenError if another object controls obj, and
 // an *object.UnknownKindError if the kind of owner is unknown.
 func Own(owner, obj object.Object, scheme *runtime.Scheme) error {
@@ -34,7 +34,7 @@ func own(owner object.Object, gvk schema.GroupVersionKind, obj object.Object, na
 		if obj.GetNamespace() == "" {
 			problem = fmt.Sprintf("is empty, but the owner %s is in %q: it cannot own what has no namespace", owner.GetName(), ns)
 		}
-		return &InvalidError{Field: "desired.metadata.namespace", Problem: problem}
+		return invalid("desired.metadata.namespace", problem)
 	}
 	ref := metav1.NewControllerRef(owner, gvk)
 	refs := obj.GetOwnerReferences()
@@ -62,9 +62,9 @@ func earlier(a, b metav1.OwnerReference) bool {
 func checkOwner(owner object.Object) error {
 	switch {
 	case owner == nil:
-		return &InvalidError{Field: "owner", Problem: "is nil"}
+		return invalid("owner", "is nil")
 	case owner.GetUID() == "":
-		return &InvalidError{Field: "owner", Problem: fmt.Sprintf("%s has no uid: it was not read from a server", object.KeyOf(owner))}
+		return invalid("owner", fmt.Sprintf("%s has no uid: it was not read from a server", object.KeyOf(owner)))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 		return nil, err
 	}
 	if keep == nil {
-		return nil, &InvalidError{Field: "keep", Problem: "is nil"}
+		return nil, invalid("keep", "is nil")
 	}
 	gvk, err := object.KindOf(c.Scheme(), owner)
 	if err != nil {

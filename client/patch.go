@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/sparse"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -57,11 +58,13 @@ func StrategicMerge(partial any) PatchData { return newPatch(types.StrategicMerg
 // A merge patch replaces a list as a whole. If the elements of a list have fields that the Go type does not have, a
 // write through a [Live] client puts them back, as [Update] does. It may read the object for that. Where their
 // place is not clear, the error is an [UnknownFieldsError] and nothing is sent.
-func Diff(before, after object.Object) PatchData { return diff(before, after, asMap, false) }
+func Diff(before, after object.Object) PatchData { return diff(before, after, sparse.Map, false) }
 
 // DiffWithLock is [Diff] with an optimistic lock: the write fails with a [ConflictError] unless the
 // object on the server has the resourceVersion of before.
-func DiffWithLock(before, after object.Object) PatchData { return diff(before, after, asMap, true) }
+func DiffWithLock(before, after object.Object) PatchData {
+	return diff(before, after, sparse.Map, true)
+}
 
 // DiffStatus makes the merge patch that turns the status of before into that of after, with the lock of
 // [DiffWithLock]. It is empty if the two do not differ. It has no other changes of after. It changes
@@ -74,8 +77,8 @@ func DiffStatus(before, after object.Object) PatchData {
 }
 
 // statusOf is the JSON of an object, reduced to its status.
-func statusOf(o object.Object) (map[string]any, error) {
-	whole, err := asMap(o)
+func statusOf(o any) (map[string]any, error) {
+	whole, err := sparse.Map(o)
 	status, ok := whole["status"].(map[string]any)
 	if err != nil || !ok {
 		return nil, err
@@ -113,7 +116,7 @@ func badPatch(kind types.PatchType, err error) PatchData {
 }
 
 // diff compares a part of both objects. With lock the patch has the resourceVersion of before.
-func diff(before, after object.Object, part func(object.Object) (map[string]any, error), lock bool) PatchData {
+func diff(before, after object.Object, part func(any) (map[string]any, error), lock bool) PatchData {
 	fail := func(err error) PatchData { return badPatch(types.MergePatchType, err) }
 	if isNil(before) || isNil(after) {
 		return fail(errNilObject)
@@ -151,23 +154,6 @@ func diff(before, after object.Object, part func(object.Object) (map[string]any,
 		return fail(err)
 	}
 	return PatchData{kind: types.MergePatchType, data: data, lists: lists}
-}
-
-// asMap is the object in JSON, with numbers as json.Number.
-func asMap(o object.Object) (map[string]any, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	return decodeMap(data)
-}
-
-func decodeMap(data []byte) (map[string]any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var m map[string]any
-	err := dec.Decode(&m)
-	return m, err
 }
 
 // mergeDiff is the merge patch from a to b: fields that are new or different in b, and null for fields

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/sparse"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
@@ -121,11 +122,11 @@ func (l *listChange) restored(o object.Object, read wire.Raw, body []byte) ([]by
 	if after, err = wire.Restore(after, o, read); err != nil {
 		return nil, err
 	}
-	doc, err := decodeMap(after)
+	doc, err := sparse.Parse(after)
 	if err != nil {
 		return nil, err
 	}
-	patch, err := decodeMap(body)
+	patch, err := sparse.Parse(body)
 	if err != nil {
 		return nil, err
 	}

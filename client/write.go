@@ -193,7 +193,7 @@ func applyBody(o object.Object, gvk schema.GroupVersionKind, ifAbsent bool) ([]b
 	if err != nil {
 		return nil, err
 	}
-	m, err := decodeMap(body)
+	m, err := sparse.Parse(body)
 	if err != nil {
 		return nil, err
 	}

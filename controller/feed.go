@@ -83,7 +83,7 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 		return nil, err
 	}
 	f.add = f.caused
-	f.watch = overdue.New(f.overdue)
+	f.watch = overdue.New(overdue.After, f.overdue)
 	n := 0
 	for n < len(s.predicates) && inline.NeverBlocks(s.predicates[n]) {
 		n++

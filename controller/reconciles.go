@@ -1,19 +1,16 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/overdue"
 )
 
-const (
-	// slowAfter is how long a reconcile may run before it is named. slowCheck is how often that is looked at.
-	slowAfter = time.Minute
-	slowCheck = 5 * time.Second
-)
+// slowAfter is how long a reconcile may run before it is named.
+const slowAfter = time.Minute
 
 // Reconciles is what the workers of a controller do, for debug pages and errors.
 type Reconciles struct {
@@ -57,9 +54,9 @@ func (c *Controller[R]) Reconciles() Reconciles {
 
 func (r *running[R]) reconciles() Reconciles {
 	var all Reconciles
-	for i := range r.attempts {
-		if a := r.attempts[i].Load(); a != nil {
-			all.Running = append(all.Running, RunningReconcile{a.item.Key, a.began})
+	for _, worker := range r.attempts {
+		if a, began, ok := worker.Running(); ok {
+			all.Running = append(all.Running, RunningReconcile{a.item.Key, began})
 		}
 	}
 	slices.SortFunc(all.Running, func(a, b RunningReconcile) int { return a.Began.Compare(b.Began) })
@@ -70,37 +67,27 @@ func (r *running[R]) reconciles() Reconciles {
 	return all
 }
 
-// attempts are the running reconciles: an element for each worker, nil while it has none.
-type attempts[R comparable] []atomic.Pointer[attempt[R]]
+// attempts are the running reconciles: an element for each worker. It names each that has run for a minute.
+type attempts[R comparable] []*overdue.Watch[*attempt[R]]
+
+func newAttempts[R comparable](workers int) attempts[R] {
+	all := make(attempts[R], workers)
+	for i := range all {
+		all[i] = overdue.New(slowAfter, func(a *attempt[R], began time.Time) {
+			a.Logger().Warn("reconcile takes long, and goes on", "running_for", time.Since(began))
+		})
+	}
+	return all
+}
 
 // requests are those of the running reconciles.
 func (all attempts[R]) requests() (running []R) {
-	for i := range all {
-		if a := all[i].Load(); a != nil {
+	for _, worker := range all {
+		if a, _, ok := worker.Running(); ok {
 			running = append(running, a.item.Key)
 		}
 	}
 	return running
-}
-
-// nameSlow names each reconcile once that has run for a minute, until ctx ends.
-func (all attempts[R]) nameSlow(ctx context.Context) {
-	check := time.NewTicker(slowCheck)
-	defer check.Stop()
-	named := make([]*attempt[R], len(all))
-	for {
-		select {
-		case <-check.C:
-		case <-ctx.Done():
-			return
-		}
-		for i := range all {
-			if a := all[i].Load(); a != nil && a != named[i] && time.Since(a.began) >= slowAfter {
-				named[i] = a
-				a.Logger().Warn("reconcile takes long, and goes on", "running_for", time.Since(a.began))
-			}
-		}
-	}
 }
 
 // failure is a reconcile that failed.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +40,7 @@ func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
 	if err != nil {
 		return nil, fmt.Errorf("controller %q: %w", c.name, err)
 	}
-	r := &running[R]{Controller: c, queue: queue, attempts: make(attempts[R], c.o.Workers), own: newReporter(c.name, c.o, c.logger, "")}
+	r := &running[R]{Controller: c, queue: queue, attempts: newAttempts[R](c.o.Workers), own: newReporter(c.name, c.o, c.logger, "")}
 	for i := range c.sources {
 		f, err := newFeed(r, &c.sources[i])
 		if err != nil {
@@ -100,17 +99,11 @@ func (r *running[R]) work(stop context.Context) error {
 	reconciles, cancel := context.WithCancelCause(context.WithoutCancel(stop))
 	defer cancel(nil)
 	workers, failed := run.New(context.WithoutCancel(stop))
-	for i := range r.attempts {
-		workers.Go("", func(ctx context.Context) error { return r.worker(ctx, reconciles, &r.attempts[i]) })
+	for _, own := range r.attempts {
+		workers.Go("", func(ctx context.Context) error { return r.worker(ctx, reconciles, own) })
 	}
 	idle := make(chan error, 1)
 	go func() { idle <- workers.Wait() }()
-	var naming sync.WaitGroup
-	defer naming.Wait()
-	named, unname := context.WithCancel(context.WithoutCancel(stop))
-	defer unname()
-	naming.Go(func() { r.attempts.nameSlow(named) })
-
 	abort := aborted(stop)
 	select {
 	case <-stop.Done():

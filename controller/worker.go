@@ -3,9 +3,9 @@ package controller
 import (
 	"cmp"
 	"context"
-	"sync/atomic"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/overdue"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/workqueue"
@@ -13,7 +13,8 @@ import (
 
 // worker reconciles one request after another until stop ends. work is the ctx of the reconciles; own shows the one
 // that runs.
-func (r *running[R]) worker(stop, work context.Context, own *atomic.Pointer[attempt[R]]) error {
+func (r *running[R]) worker(stop, work context.Context, own *overdue.Watch[*attempt[R]]) error {
+	defer own.Stop()
 	for item, ok := r.queue.Get(stop); ok; item, ok = r.queue.Next(stop, item.Key) {
 		if stop.Err() != nil {
 			r.queue.Done(item.Key)
@@ -29,7 +30,7 @@ func (r *running[R]) worker(stop, work context.Context, own *atomic.Pointer[atte
 
 // reconcile runs one reconcile and then the action of next. It returns an error only for a panic under
 // Options.StopOnPanic.
-func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause], own *atomic.Pointer[attempt[R]]) error {
+func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reconcile.Cause], own *overdue.Watch[*attempt[R]]) error {
 	a := &attempt[R]{running: r, item: item, number: r.queue.NumRequeues(item.Key) + 1, began: time.Now()}
 	if r.o.LogConstructor != nil {
 		a.Logger()
@@ -41,7 +42,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 		defer cancel()
 	}
 
-	own.Store(a)
+	own.Begin(a)
 	var result reconcile.Result
 	err := run.Safely("reconcile", func() (err error) {
 		result, err = r.reconciler(ctx, item.Key)
@@ -52,7 +53,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 			f.crowd.reconciled(item.Key)
 		}
 	}
-	own.Store(nil) // after that: repeat looks at it first
+	own.End() // after that: repeat looks at it first
 	took := time.Since(a.began)
 	panicked, isPanic := err.(*run.PanicError)
 

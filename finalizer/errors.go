@@ -1,18 +1,17 @@
 package finalizer
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/flyball-io/flyball/option"
 )
 
-// InvalidError says that an argument of Run is invalid. Nothing was sent.
-type InvalidError struct {
-	// Field is "obj", "name" or "steps[i]".
-	Field   string
-	Problem string
+// invalid returns the error for an invalid argument of Run: "obj", "name" or "steps[i]".
+func invalid(field, problem string) error {
+	return &option.Error{Of: "finalizer", Field: field, Err: errors.New(problem)}
 }
-
-func (e *InvalidError) Error() string { return fmt.Sprintf("finalizer: %s %s", e.Field, e.Problem) }
 
 // StepError says which step of a clean-up failed or waits. The finalizer is still on the object.
 type StepError struct {

@@ -39,8 +39,9 @@ func Do[O object.Object](name string, do func(context.Context, O) error) Step[O]
 // failed one, or once ctx has ended. An object that is already deleted is not an error. Run does
 // not change obj.
 //
-// Errors: *InvalidError; *StepError; *WaitError within a *StepError; *ChangedError if the object is
-// not as it was read, so that the finalizer was not added or removed; those of the client.
+// An argument that cannot be used is an *[option.Error]. Other errors: *StepError; *WaitError within a *StepError;
+// *ChangedError if the object is not as it was read, so that the finalizer was not added or removed; those of the
+// client.
 func Run[T any, P object.Ptr[T]](ctx context.Context, w client.Writer, obj P, name string, steps ...Step[P]) (P, error) {
 	if err := check(obj == nil, name, steps); err != nil {
 		return nil, err
@@ -60,23 +61,23 @@ func Run[T any, P object.Ptr[T]](ctx context.Context, w client.Writer, obj P, na
 
 func check[O object.Object](isNil bool, name string, steps []Step[O]) error {
 	if isNil {
-		return &InvalidError{Field: "obj", Problem: "is nil"}
+		return invalid("obj", "is nil")
 	}
 	if domain, rest, ok := strings.Cut(name, "/"); !ok || domain == "" || rest == "" {
-		return &InvalidError{Field: "name", Problem: fmt.Sprintf("is %q: it must have the form example.com/name", name)}
+		return invalid("name", fmt.Sprintf("is %q: it must have the form example.com/name", name))
 	}
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-		return &InvalidError{Field: "name", Problem: fmt.Sprintf("is %q: %s", name, problems[0])}
+		return invalid("name", fmt.Sprintf("is %q: %s", name, problems[0]))
 	}
 	for i, s := range steps {
 		same := func(o Step[O]) bool { return o.name == s.name }
 		switch field := fmt.Sprintf("steps[%d]", i); {
 		case s.name == "":
-			return &InvalidError{Field: field, Problem: "has no name"}
+			return invalid(field, "has no name")
 		case s.do == nil:
-			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q has no function", s.name)}
+			return invalid(field, fmt.Sprintf("%q has no function", s.name))
 		case slices.ContainsFunc(steps[:i], same):
-			return &InvalidError{Field: field, Problem: fmt.Sprintf("%q is given twice", s.name)}
+			return invalid(field, fmt.Sprintf("%q is given twice", s.name))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/finalizer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/reconcile"
 )
 
@@ -29,27 +30,27 @@ func TestRunNamesTheBadArgument(t *testing.T) {
 	nop := func(context.Context, *corev1.ConfigMap) error { return nil }
 	g := &corev1.ConfigMap{}
 	for want, call := range map[string]func() (*corev1.ConfigMap, error){
-		"obj is nil": func() (*corev1.ConfigMap, error) {
+		"obj: is nil": func() (*corev1.ConfigMap, error) {
 			return finalizer.Run[corev1.ConfigMap](t.Context(), offline{t}, nil, name)
 		},
-		`name is "cleanup": it must have the form example.com/name`: func() (*corev1.ConfigMap, error) {
+		`name: is "cleanup": it must have the form example.com/name`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run[corev1.ConfigMap](t.Context(), offline{t}, g, "cleanup")
 		},
-		`name is "a b/c"`: func() (*corev1.ConfigMap, error) {
+		`name: is "a b/c"`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run[corev1.ConfigMap](t.Context(), offline{t}, g, "a b/c")
 		},
-		"steps[0] has no name": func() (*corev1.ConfigMap, error) {
+		"steps[0]: has no name": func() (*corev1.ConfigMap, error) {
 			return finalizer.Run(t.Context(), offline{t}, g, name, finalizer.Do("", nop))
 		},
-		`steps[1] "b" has no function`: func() (*corev1.ConfigMap, error) {
+		`steps[1]: "b" has no function`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run(t.Context(), offline{t}, g, name, finalizer.Do("a", nop), finalizer.Do[*corev1.ConfigMap]("b", nil))
 		},
-		`steps[1] "a" is given twice`: func() (*corev1.ConfigMap, error) {
+		`steps[1]: "a" is given twice`: func() (*corev1.ConfigMap, error) {
 			return finalizer.Run(t.Context(), offline{t}, g, name, finalizer.Do("a", nop), finalizer.Do("a", nop))
 		},
 	} {
 		got, err := call()
-		if _, ok := errors.AsType[*finalizer.InvalidError](err); got != nil || !ok || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*option.Error](err); got != nil || !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want %q", got, err, want)
 		}
 	}

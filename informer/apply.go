@@ -32,7 +32,7 @@ type applier struct {
 }
 
 func newApplier(in *Informer) *applier {
-	return &applier{in: in, writeLock: lock.New(), inbox: newInbox(), watch: overdue.New(in.overdue)}
+	return &applier{in: in, writeLock: lock.New(), inbox: newInbox(), watch: overdue.New(overdue.After, in.overdue)}
 }
 
 func (a *applier) stop() {

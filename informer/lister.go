@@ -112,13 +112,14 @@ func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
 // Headers yields the metadata of the objects that List returns. It decodes nothing. The caller owns the headers.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
-		all, err := l.find(Query{Namespace: namespace, Labels: sel})
+		q := Query{Namespace: namespace, Labels: sel}
+		all, err := l.find(q)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		for f := range all {
-			if !yield(f.Entry.Header(), nil) {
+			if !yield(q.Header(f.Informer, f.Entry)) {
 				return
 			}
 		}

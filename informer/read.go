@@ -125,8 +125,8 @@ func (in *Informer) absent(key object.Key) error {
 }
 
 // Entries yields the entries of one snapshot that a query selects, in the order of the keys. It decodes
-// nothing. Rejected entries are among them, also those with unknown labels. A query with a condition does
-// not find them: they are in no index.
+// nothing. Rejected entries are among them, also those with unknown labels, and whatever the condition is:
+// no index has them, so they may belong there.
 //
 // Errors: *NotSyncedError, *UnavailableError, *NamespaceError, *store.UnknownIndexError,
 // *store.IndexPendingError.
@@ -154,7 +154,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 
 // match returns the conditions that no index answers; nil for none.
 func (q *Query) match() func(*store.Entry) bool {
-	anyLabels := q.Labels == nil || q.Labels.Empty()
+	anyLabels := q.anyLabels()
 	if anyLabels && q.Name == "" {
 		return nil
 	}
@@ -162,9 +162,22 @@ func (q *Query) match() func(*store.Entry) bool {
 		if q.Name != "" && q.Name != e.Key().Name {
 			return false
 		}
-		unknown := e.Err() != nil && e.UID() == "" // its header could not be read
-		return anyLabels || unknown || e.Selected(q.Labels)
+		return anyLabels || unreadable(e) || e.Selected(q.Labels)
 	}
+}
+
+func (q *Query) anyLabels() bool { return q.Labels == nil || q.Labels.Empty() }
+
+// unreadable reports whether the header of an entry could not be read.
+func unreadable(e *store.Entry) bool { return e.Err() != nil && e.UID() == "" }
+
+// Header returns the header of an entry that the query selects. The error is a *store.RejectedError if nobody knows
+// whether the object meets the query: see [Informer.Entries].
+func (q *Query) Header(in *Informer, e *store.Entry) (*object.Header, error) {
+	if e.Err() != nil && (q.Where != nil || unreadable(e) && !q.anyLabels()) {
+		return nil, in.rejectedError(e, e.Err())
+	}
+	return e.Header(), nil
 }
 
 func one(e *store.Entry, ok bool) iter.Seq[*store.Entry] {

@@ -3,6 +3,7 @@ package informer_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -220,8 +221,18 @@ func TestFailingIndexRejects(t *testing.T) {
 		}
 		s.Put(configMap("a", "2"))
 		st.want(t, "mended", "update a=panic→2")
-		if got := names(lister(t, in).Select(store.Is("value", "2"))); got != "a" {
-			t.Errorf("index finds %q", got)
+		var found, unknown []string
+		for o, err := range lister(t, in).Select(store.Is("value", "2")) {
+			if rejected, ok := errors.AsType[*store.RejectedError](err); ok {
+				unknown = append(unknown, rejected.Key.Name)
+			} else if err == nil {
+				found = append(found, o.Name)
+			} else {
+				t.Error(err)
+			}
+		}
+		if !slices.Equal(found, []string{"a"}) || !slices.Equal(unknown, []string{"b"}) {
+			t.Errorf("index finds %q; %q are unknown", found, unknown)
 		}
 		if bad.len() != 2 {
 			t.Errorf("problems:\n%s", &bad)

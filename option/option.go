@@ -11,11 +11,11 @@ package option
 
 import "fmt"
 
-// Error is the error for an option, or an argument of a constructor, that cannot be used. It is a mistake
-// in the program or its flags. A retry does not help.
+// Error is the error for an option, or an argument of a constructor or of a call, that cannot be used. It is a
+// mistake in the program or its flags. Nothing was started or sent. A retry does not help.
 type Error struct {
 	// Of is the options struct or the constructor: "leader.Options" or "leader.New". If the thing to
-	// be made has a name, Of is its kind and name: `controller "pods"`.
+	// be made has a name, Of is its kind and name: `controller "pods"`. For a call it is the package: "child".
 	Of string
 	// Field of the options, with dots where it is nested ("Webhooks.CertDir"), or an argument of the
 	// constructor: "client", "Watches(*v1.Pod)".

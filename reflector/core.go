@@ -284,11 +284,4 @@ func (c *core) setPhase(at stepTime, p Phase) {
 	}
 }
 
-func (c *core) deadline(at stepTime, d time.Duration) time.Time {
-	if d < 0 {
-		return time.Time{}
-	}
-	return at.now.Add(d)
-}
-
 func (c *core) read(until time.Time) action { return action{do: doRead, until: until} }

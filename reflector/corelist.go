@@ -39,7 +39,7 @@ func (c *core) request(at stepTime) action {
 		from = ""
 	}
 	return action{
-		do: doList, version: from, exact: c.plan.exact && from != "", cont: c.cont, limit: limit, until: c.deadline(at, c.cfg.Stall),
+		do: doList, version: from, exact: c.plan.exact && from != "", cont: c.cont, limit: limit, until: at.now.Add(listSilence),
 	}
 }
 
@@ -61,7 +61,7 @@ func (c *core) stepListing(at stepTime, in input) action {
 		return c.next
 	}
 	c.state.LastEvent = at.now
-	return c.read(c.deadline(at, c.cfg.Stall))
+	return c.read(at.now.Add(listSilence))
 }
 
 func (c *core) pageDone(at stepTime, version, cont string) action {

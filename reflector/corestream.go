@@ -20,11 +20,7 @@ func (c *core) streams(at stepTime) bool {
 func (c *core) stream(at stepTime, from string) action {
 	c.mode = streaming
 	c.timeout = c.drawTimeout(at)
-	wait := streamAnswer
-	if c.cfg.Stall > 0 {
-		wait = min(wait, c.cfg.Stall)
-	}
-	return action{do: doWatch, initial: true, version: from, timeout: c.timeout, until: at.now.Add(wait)}
+	return action{do: doWatch, initial: true, version: from, timeout: c.timeout, until: at.now.Add(streamAnswer)}
 }
 
 func (c *core) stepStreaming(at stepTime, in input) action {

@@ -31,8 +31,6 @@ type Options struct {
 	// MinTimeout and MaxTimeout bound the time after which the server ends a watch. It is random for
 	// each watch. Zero: 5 and 10 min, or as near to that as the other bound allows.
 	MinTimeout, MaxTimeout time.Duration
-	// Stall is how long a list may bring nothing. Zero: 60 s. Negative: for ever.
-	Stall time.Duration
 	// Absent is the shortest time between two attempts on a kind that is forbidden or not served.
 	// Zero: 30 s.
 	Absent time.Duration
@@ -71,6 +69,7 @@ const (
 	maxStreams = 2                // attempts at a streaming list for failures that concern paged lists too
 
 	streamAnswer  = 15 * time.Second // for a streaming list to open
+	listSilence   = time.Minute      // how long a list may bring nothing
 	minStreamGap  = time.Minute      // from a failed streaming list to the next
 	maxStreamGap  = time.Hour
 	quickPause    = 250 * time.Millisecond // the mean wait between quick watches with new events
@@ -95,7 +94,6 @@ func (c Options) withDefaults() Options {
 	duration(&c.Silence, 30*time.Second)
 	duration(&c.MaxTimeout, max(10*time.Minute, c.MinTimeout))
 	duration(&c.MinTimeout, min(5*time.Minute, c.MaxTimeout))
-	duration(&c.Stall, time.Minute)
 	duration(&c.Absent, 30*time.Second)
 	duration(&c.MaxBackoff, max(30*time.Second, c.MinBackoff))
 	duration(&c.MinBackoff, min(800*time.Millisecond, c.MaxBackoff))

@@ -39,7 +39,7 @@ const (
 )
 
 func (c *catcher) run() {
-	c.watch = overdue.New(c.s.reportOverdue)
+	c.watch = overdue.New(overdue.After, c.s.reportOverdue)
 	defer c.end()
 	for caughtUp := false; !caughtUp && !c.stop(); {
 		if c.passes < maxPasses && c.ask(c.s.Snapshot().missing(c.d), maxAnswers, brief) {

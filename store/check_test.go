@@ -84,3 +84,6 @@ func (c *check) all(core *core) {
 		panic(fmt.Sprintf("store: %d keys, %d counted", n, s.Len()))
 	}
 }
+
+// HasIndex reports whether there is an index of that name. It may be pending.
+func HasIndex(s *Snapshot, name string) bool { return s.index(name) != nil }

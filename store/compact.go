@@ -104,7 +104,7 @@ func (s *Store) exchange(was *Snapshot, is state, h *heap.Heap) (ok bool) {
 func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
 	o, names, n := new(cow.Owner), make(slotMap, slots), uint32(0)
 	is := s.fork()
-	is.keys, is.records, is.rejected, is.hints = cow.Tree{}, cow.Table[heap.Place]{}, cow.Table[*Entry]{}, newSlotTable()
+	is.keys, is.records, is.rejected, is.unindexed, is.hints = cow.Tree{}, cow.Table[heap.Place]{}, cow.Table[*Entry]{}, cow.Tree{}, newSlotTable()
 	for was := range s.keys.All() {
 		is.keys.Append(o, n)
 		s.chunks.Read(s.records.Get(was), func(b []byte) {
@@ -114,7 +114,10 @@ func (s *state) rebuilt(slots uint32, h *heap.Heap) state {
 			}
 			is.records.Set(o, n, place)
 		})
-		is.rejected.Set(o, n, s.rejected.Get(was))
+		if e := s.rejected.Get(was); e != nil {
+			is.rejected.Set(o, n, e)
+			is.unindexed.Append(o, n)
+		}
 		names[was] = n
 		n++
 	}

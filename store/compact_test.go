@@ -67,7 +67,7 @@ func holds(t *testing.T, snap *Snapshot, model map[object.Key][]byte) {
 			}
 		}
 	}
-	usable := n - snap.rejectedCount
+	usable := n - snap.unindexed.Len()
 	if indexed["app"] != usable || indexed["both"] != 2*usable {
 		t.Fatalf("%v are indexed of %d objects", indexed, usable)
 	}
@@ -118,8 +118,8 @@ func TestRebuildChangesOnlyMemory(t *testing.T) {
 	if lines := is.hints.buckets.Load(); lines == nil || len(*lines) != bucketsFor(len(model)) {
 		t.Errorf("%d keys are not guessed", len(model))
 	}
-	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.rejectedCount != 1 {
-		t.Errorf("version %d, %d bytes, %d rejected; before: %d, %d, %d", is.Version(), is.bytes, is.rejectedCount, sparse.Version(), sparse.bytes, sparse.rejectedCount)
+	if is.Version() != sparse.Version() || is.bytes != sparse.bytes || is.unindexed.Len() != 1 {
+		t.Errorf("version %d, %d bytes, %d rejected; before: %d, %d, %d", is.Version(), is.bytes, is.unindexed.Len(), sparse.Version(), sparse.bytes, sparse.unindexed.Len())
 	}
 	for range 2 {
 		holds(t, is, model)

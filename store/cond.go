@@ -11,7 +11,8 @@ type Cond interface {
 	open(s *state) cursor
 }
 
-// Is is met by the objects that an index has under value.
+// Is is met by the objects that an index has under value. No index has a rejected object, so nobody knows whether it
+// would be there: such an object meets it, and [Entry.Err] says what is wrong.
 func Is(index, value string) Cond { return is{index, value} }
 
 // And is met by the objects that meet every one of conds. With no conds every object meets it.
@@ -48,7 +49,11 @@ func checkAll(conds []Cond, s *Snapshot) error {
 
 func (c is) open(s *state) cursor {
 	p, _ := s.index(c.index).found.tree.Get(posting{term: &term{value: c.value}})
-	return &found{s: s, slots: p.slots}
+	has := &found{s: s, slots: p.slots}
+	if s.unindexed.Len() == 0 {
+		return has
+	}
+	return &anyOf{s: s, of: []cursor{has, &found{s: s, slots: s.unindexed}}}
 }
 
 func (c and) open(s *state) cursor {

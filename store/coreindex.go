@@ -140,7 +140,7 @@ func (s *state) reject(o *cow.Owner, slot uint32, cause error, replaced func(e, 
 		s.indexes[i].set(s, o, slot, nil)
 	}
 	s.rejected.Set(o, slot, is)
-	s.rejectedCount++
+	s.unindexed.Insert(o, slot, s.probe(s.key(nil, slot)))
 	s.bytes -= e.record.size()
 	replaced(e, is)
 }

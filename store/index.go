@@ -15,8 +15,9 @@ type Indexer interface {
 	//
 	// The values must depend on the entry alone. Values is called once for each stored state, one
 	// call at a time. The writer waits for it; readers do not. AddIndex builds a later index in its
-	// own goroutine. An error or a panic rejects the object: it is then in no index, and reads of
-	// it return the error. Values is not called for entries rejected for another reason.
+	// own goroutine. An error or a panic rejects the object: it is then in no index, and reads of it
+	// return the error, lists by any index included. Values is not called for entries rejected for
+	// another reason.
 	//
 	// A call that has run for a second is left behind: the writer goes on. Reads of the index
 	// return an *IndexPendingError until the call has returned and the index covers the objects

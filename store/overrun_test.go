@@ -219,11 +219,11 @@ func TestAddIndexBlocksNothing(t *testing.T) {
 		if took := time.Since(began); took != 3*time.Minute { // p1, and then the current p1 and p3
 			t.Errorf("it took %v", took)
 		}
-		if got := under(t, s.Snapshot(), "slow"); got != "a: p3; b: p1" {
+		if got := under(t, s.Snapshot(), "slow"); got != "a: p2! p3; b: p1 p2!" {
 			t.Errorf("the index holds %q", got)
 		}
 		open.Commit()
-		if got := under(t, s.Snapshot(), "slow"); got != "a: p3 p4; b: p1" {
+		if got := under(t, s.Snapshot(), "slow"); got != "a: p2! p3 p4; b: p1 p2!" {
 			t.Errorf("the index holds %q after the commit", got)
 		}
 		if e, _ := s.Snapshot().Lookup(object.Key{Name: "p2"}); e.Err() == nil {
@@ -331,7 +331,7 @@ func TestPendingIndexAgreesWithANewOne(t *testing.T) {
 					return
 				}
 				answered++
-				// Objects rejected by the late index are in no index; so are those rejected by
+				// Objects rejected by the late index are under every value; so are those rejected by
 				// "quick".
 				if slow, quick := under(t, snap, "slow"), under(t, snap, "quick"); slow != quick {
 					t.Fatalf("seed %d, version %d: the index holds %q, not %q", seed, version, slow, quick)

@@ -271,7 +271,7 @@ func (m *model) stale() {
 
 func (m *model) toggleIndex() {
 	var err error
-	if m.store.Snapshot().HasIndex("second") {
+	if store.HasIndex(m.store.Snapshot(), "second") {
 		err = m.store.RemoveIndex("second")
 	} else {
 		err = m.store.AddIndex("second", store.ByLabel("app"))

@@ -60,7 +60,7 @@ func (m *model) report(changes store.Changes) {
 // check compares the store with the server after everything has arrived.
 func (m *model) check() {
 	snap := m.store.Snapshot()
-	hasSecond := snap.HasIndex("second")
+	hasSecond := store.HasIndex(snap, "second")
 	byApp := map[string][]object.Key{}
 	if m.connected {
 		if snap.Len() != len(m.live) {

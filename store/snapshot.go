@@ -101,14 +101,11 @@ func (s *Snapshot) InNamespace(namespace string) iter.Seq[*Entry] {
 	return s.scan(Query{Namespace: namespace})
 }
 
-// Index yields the entries that an index has under value, in the order of keys. The error is
-// *UnknownIndexError or *IndexPendingError.
+// Index yields the entries that an index has under value, and all rejected ones, in the order of keys. See
+// [Query]. The error is *UnknownIndexError or *IndexPendingError.
 func (s *Snapshot) Index(name, value string) (iter.Seq[*Entry], error) {
 	return s.Select(Query{Where: Is(name, value)})
 }
-
-// HasIndex reports whether there is an index of that name. It may be pending.
-func (s *Snapshot) HasIndex(name string) bool { return s.index(name) != nil }
 
 // readable returns the index of that name, or the error of a missing or pending one.
 func (s *Snapshot) readable(name string) (*index, error) {
@@ -122,7 +119,7 @@ func (s *Snapshot) readable(name string) (*index, error) {
 	return x, nil
 }
 
-// IndexValues yields the values that an index has, sorted, each once. The error is
+// IndexValues yields the values that an index has, sorted, each once. Rejected entries have none. The error is
 // *UnknownIndexError or *IndexPendingError.
 func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
 	x, err := s.readable(name)
@@ -143,7 +140,7 @@ func (s *Snapshot) IndexValues(name string) (iter.Seq[string], error) {
 type Query struct {
 	// Namespace restricts to one namespace; empty means all.
 	Namespace string
-	// Where is a condition on indexes; nil means none. No index holds a rejected entry.
+	// Where is a condition on indexes; nil means none. See [Is] for rejected entries.
 	Where Cond
 	// Match restricts to entries for which it returns true; nil means all. It is asked last. Each
 	// entry is lent to it until it returns; see [Store.Look].

@@ -18,17 +18,17 @@ import (
 // Each object has one slot while it exists. Trees sort slots, so an update changes only the record
 // of one slot.
 type state struct {
-	chunks        heap.Chunks           // the chunks that hold the records
-	hints         *slotTable            // shared by all states
-	keys          cow.Tree              // slots, sorted by key
-	bare          int                   // keys without a namespace
-	records       cow.Table[heap.Place] // by slot
-	rejected      cow.Table[*Entry]     // rejected entries, by slot
-	templates     cow.Table[*template]  // by the template ids in records
-	kinds         []*wire.Kind          // by the kind ids in records
-	indexes       []index
-	bytes         int64
-	rejectedCount int
+	chunks    heap.Chunks           // the chunks that hold the records
+	hints     *slotTable            // shared by all states
+	keys      cow.Tree              // slots, sorted by key
+	bare      int                   // keys without a namespace
+	records   cow.Table[heap.Place] // by slot
+	rejected  cow.Table[*Entry]     // rejected entries, by slot
+	unindexed cow.Tree              // their slots, sorted by key: no index has them
+	templates cow.Table[*template]  // by the template ids in records
+	kinds     []*wire.Kind          // by the kind ids in records
+	indexes   []index
+	bytes     int64
 }
 
 // fork returns an independent state with the same content.

@@ -25,7 +25,7 @@ type Store struct {
 func New(opts Options) *Store {
 	s := &Store{core: newCore(opts), writer: lock.New(), mu: lock.New()}
 	s.core.bounded = s.ask
-	s.bounded.watch, s.bounded.ready = overdue.New(s.onOverrun), make(chan struct{}, 1)
+	s.bounded.watch, s.bounded.ready = overdue.New(overdue.After, s.onOverrun), make(chan struct{}, 1)
 	s.current.Store(s.core.Snapshot())
 	return s
 }
@@ -122,7 +122,7 @@ func (s *Store) Stats() Stats {
 	c := s.core
 	snap := c.published
 	st := Stats{
-		Objects: snap.Len(), Bytes: snap.bytes, Rejected: snap.rejectedCount, StaleIgnored: c.stale,
+		Objects: snap.Len(), Bytes: snap.bytes, Rejected: snap.unindexed.Len(), StaleIgnored: c.stale,
 		Templates: c.packing.templates(),
 	}
 	h := c.heap.Stats()

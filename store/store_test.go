@@ -139,7 +139,11 @@ func commit(s *Store, script ...string) Changes {
 func names(seq func(func(*Entry) bool)) string {
 	var out []string
 	for e := range seq {
-		out = append(out, e.key.String())
+		name := e.key.String()
+		if e.rejected != nil {
+			name += "!"
+		}
+		out = append(out, name)
 	}
 	return strings.Join(out, " ")
 }
@@ -313,10 +317,10 @@ func TestReadsAgreeWithTheEntries(t *testing.T) {
 	s := New(Checked(Options{Resource: pods}))
 	commit(s, "[", "+b/y u1@1", "+a/x u2@1", "+b/x u3@1", "+c u4@1", "+b/z u5@2 !", "]")
 	snap := s.Snapshot()
-	if got := names(snap.All()); got != "c a/x b/x b/y b/z" {
+	if got := names(snap.All()); got != "c a/x b/x b/y b/z!" {
 		t.Errorf("All: %s", got)
 	}
-	for ns, want := range map[string]string{"a": "a/x", "b": "b/x b/y b/z", "": "c", "aa": "", "z": ""} {
+	for ns, want := range map[string]string{"a": "a/x", "b": "b/x b/y b/z!", "": "c", "aa": "", "z": ""} {
 		if got := names(snap.InNamespace(ns)); got != want {
 			t.Errorf("InNamespace(%q): %s, want %s", ns, got, want)
 		}

@@ -150,7 +150,7 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	w.records.Set(w.owner, slot, place)
 	if e.rejected != nil {
 		w.rejected.Set(w.owner, slot, stored)
-		w.rejectedCount++
+		w.unindexed.Insert(w.owner, slot, w.probe(c.keyOf(e.key)))
 	} else {
 		w.bytes += int64(len(e.raw))
 	}
@@ -176,8 +176,9 @@ func (c *core) supersede(slot uint32) {
 		}
 	})
 	if rejected {
+		c.key = w.key(c.key[:0], slot)
+		w.unindexed.Delete(w.owner, w.probe(c.key))
 		w.rejected.Set(w.owner, slot, nil)
-		w.rejectedCount--
 	}
 	w.superseded = append(w.superseded, place)
 }

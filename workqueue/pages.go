@@ -15,8 +15,8 @@ type place uint8
 
 const (
 	nowhere   place = iota // no pending add: the key is in flight only
-	isDelayed              // in Core.delayed
-	isReady                // in Core.ready; while in flight, it joins ready on Done
+	isDelayed              // in core.delayed
+	isReady                // in core.ready; while in flight, it joins ready on Done
 )
 
 // node is the part of an entry that the core's lists need. It holds no pointer, so the garbage

@@ -183,6 +183,32 @@ func TestResync(t *testing.T) {
 	}
 }
 
+// No index has an object on which an index function fails: reads of all indexes return that, and no list without it.
+func TestIndexFunctionThatFails(t *testing.T) {
+	ns := servertest.Namespace(t, servertest.Shared(t))
+	create(t, ns, "a", "bad")
+	in := running(t, ns, 0, toolscache.Indexers{
+		"any": func(any) ([]string, error) { return []string{"x"}, nil },
+		"picky": func(o any) ([]string, error) {
+			if name := o.(*corev1.ConfigMap).Name; name == "bad" {
+				return nil, errors.New("it is bad")
+			}
+			return []string{"x"}, nil
+		},
+	}, nil)
+	x := in.GetIndexer()
+	for _, index := range []string{"any", "picky"} {
+		_, err := x.ByIndex(index, "x")
+		_, err2 := x.IndexKeys(index, "x")
+		_, err3 := x.Index(index, testobj.ConfigMap(ns+"/a"))
+		for _, err := range []error{err, err2, err3} {
+			if err == nil || !strings.Contains(err.Error(), ns+"/bad is in no index: ") || !strings.Contains(err.Error(), "it is bad") {
+				t.Errorf("%s: %v", index, err)
+			}
+		}
+	}
+}
+
 // An indexer reads as that of client-go, and takes no writes.
 func TestIndexer(t *testing.T) {
 	ns := servertest.Namespace(t, servertest.Shared(t))

@@ -21,7 +21,8 @@ func (c *Cache) Header(ctx context.Context, key crclient.ObjectKey, obj crclient
 }
 
 // Headers yields the metadata of the objects that List would return. It decodes nothing. The caller owns the
-// headers. An error ends the sequence.
+// headers. With a field selector, an object that no index has is a *store.RejectedError, as in List. An error ends the
+// sequence.
 func (c *Cache) Headers(ctx context.Context, list crclient.ObjectList, opts ...crclient.ListOption) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		o := crclient.ListOptions{}
@@ -33,7 +34,10 @@ func (c *Cache) Headers(ctx context.Context, list crclient.ObjectList, opts ...c
 		}
 		n := int64(0)
 		for i := range found.all() {
-			if n++; o.Limit > 0 && n > o.Limit || !yield(i.e.Header(), nil) {
+			if n++; o.Limit > 0 && n > o.Limit {
+				return
+			}
+			if h, err := found.q.Header(i.w.in, i.e); !yield(h, err) || err != nil {
 				return
 			}
 		}

@@ -187,6 +187,7 @@ func (e *ListError) Unwrap() []error { return e.Rejected }
 // found are the entries that a list selects, by watch, in the order of namespaces.
 type found struct {
 	key     kindKey
+	q       informer.Query
 	watches []*watch
 	entries []iter.Seq[*store.Entry]
 	// mixed says that the first watch has all namespaces that no other one has.
@@ -222,7 +223,7 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 		}
 		namespaces = []string{scope}
 	}
-	f := &found{key: key, mixed: len(namespaces) > 1 && namespaces[0] == metav1.NamespaceAll}
+	f := &found{key: key, q: q, mixed: len(namespaces) > 1 && namespaces[0] == metav1.NamespaceAll}
 	for _, namespace := range namespaces {
 		w, err := c.readable(ctx, key, k, namespace)
 		if err != nil {

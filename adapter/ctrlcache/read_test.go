@@ -205,6 +205,53 @@ func TestListOptions(t *testing.T) {
 	}
 }
 
+// No index has an object on which an index function panics. So it may belong into any list by an index.
+func TestIndexFunctionThatPanics(t *testing.T) {
+	ns, other := servertest.Namespace(t, servertest.Shared(t)), servertest.Namespace(t, servertest.Shared(t))
+	ctx := bounded(t)
+	for _, key := range []string{ns + "/a", ns + "/bad", other + "/a"} {
+		must(t, live(t).Create(ctx, testobj.ConfigMap(key, testobj.Labels("name="+key[strings.IndexByte(key, '/')+1:]))))
+	}
+	c := newCache(t, crcache.Options{}, ctrlcache.Options{})
+	for _, field := range []string{"picky", "any"} {
+		must(t, c.IndexField(ctx, &corev1.ConfigMap{}, field, func(o crclient.Object) []string {
+			if field == "picky" && o.GetName() == "bad" {
+				panic("bad")
+			}
+			return []string{"x"}
+		}))
+	}
+	for _, tc := range []struct {
+		opts []crclient.ListOption
+		want string // "": an error
+	}{
+		{[]crclient.ListOption{crclient.MatchingFields{"picky": "x"}}, ""},
+		{[]crclient.ListOption{crclient.MatchingFields{"picky": "y"}}, ""},
+		{[]crclient.ListOption{crclient.MatchingFields{"any": "x"}, crclient.InNamespace(ns)}, ""},
+		{[]crclient.ListOption{crclient.MatchingFields{"any": "x"}, crclient.InNamespace(other), crclient.HasLabels{"name"}}, "a"},
+		{[]crclient.ListOption{crclient.MatchingFields{"any": "x"}, crclient.InNamespace(ns), crclient.MatchingLabels{"name": "a"}}, "a"},
+	} {
+		var list corev1.ConfigMapList
+		err := c.List(ctx, &list, tc.opts...)
+		var headers []string
+		var headersErr error
+		for h, err := range c.Headers(ctx, &list, tc.opts...) {
+			if headersErr = err; err == nil {
+				headers = append(headers, h.Key.Name)
+			}
+		}
+		if tc.want == "" {
+			for _, err := range []error{err, headersErr} {
+				if rejected, ok := errors.AsType[*store.RejectedError](err); !ok || rejected.Key.Name != "bad" {
+					t.Errorf("%v: %v, want a rejected object", tc.opts, err)
+				}
+			}
+		} else if err := errors.Join(err, headersErr); err != nil || names(list.Items) != tc.want || strings.Join(headers, " ") != tc.want {
+			t.Errorf("%v: %s, headers %s, %v; want %s", tc.opts, names(list.Items), headers, err, tc.want)
+		}
+	}
+}
+
 func TestCacheStates(t *testing.T) {
 	ctx := bounded(t)
 	c, err := ctrlcache.New(config(t), crcache.Options{ReaderFailOnMissingInformer: true})

@@ -27,7 +27,7 @@ func (r *rig) found(is func(error) bool, reported, shown int) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(r.shown[shown:], is)
+	return slices.ContainsFunc(r.shown[min(shown, len(r.shown)):], is)
 }
 
 func (r *rig) marks() (reported, shown int) {

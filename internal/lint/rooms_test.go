@@ -20,11 +20,11 @@ type room struct {
 // rooms have every package of the core module, and so a place for each line. The first room that names
 // a package has it. test kits are counted apart from the core.
 var rooms = []room{
-	{"pipeline", 27280, 19000, []string{
+	{"pipeline", 27240, 19000, []string{
 		".", "client", "store", "reflector", "informer", "cache", "internal/delta", "internal/inline", "internal/ctxkey", "workqueue", "controller",
 		"reconcile", "handler", "predicate", "object", "event", "option",
 	}},
-	{"shelf", 12020, 10000, []string{
+	{"shelf", 12000, 10000, []string{
 		"ops/...", "webhook/...", "condition", "finalizer", "child",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31).
@@ -39,7 +39,7 @@ var rooms = []room{
 }
 
 // maxCore is how many lines all rooms but test kits, tools and the API server in memory may have. 40,000 is the goal.
-const maxCore = 53750
+const maxCore = 53700
 
 func (r room) has(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {

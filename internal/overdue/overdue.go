@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// After is how long a call may take before it is reported.
+// After is how long most calls may take before they are reported.
 const After = time.Second
 
 // Watch observes calls that are made one after another. It costs some tens of nanoseconds a call. A
 // timer runs only while calls are made. Use New.
 type Watch[T any] struct {
+	after  time.Duration
 	report func(call T, began time.Time)
 
 	mu       sync.Mutex
@@ -24,20 +25,20 @@ type Watch[T any] struct {
 	timer    *time.Timer
 }
 
-// New returns a Watch. report is called once for each call that has run for After, on a goroutine of
-// its own.
-func New[T any](report func(call T, began time.Time)) *Watch[T] { return &Watch[T]{report: report} }
+// New returns a Watch. report is called once for each call that has run for the time of after, on a
+// goroutine of its own.
+func New[T any](after time.Duration, report func(call T, began time.Time)) *Watch[T] {
+	return &Watch[T]{after: after, report: report}
+}
 
 // Begin marks the start of a call. The previous call has ended.
 func (w *Watch[T]) Begin(call T) {
-	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.call, w.began, w.reported, w.called = call, now, false, true
-	if w.armed || w.stopped {
-		return
+	w.call, w.began, w.reported, w.called = call, time.Now(), false, true
+	if !w.armed && !w.stopped {
+		w.arm(w.after)
 	}
-	w.arm(After)
 }
 
 func (w *Watch[T]) arm(d time.Duration) {
@@ -53,15 +54,20 @@ func (w *Watch[T]) arm(d time.Duration) {
 func (w *Watch[T]) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var none T
-	w.call, w.began = none, time.Time{}
+	w.call, w.began = *new(T), time.Time{}
 }
 
-// Overdue returns the current call and its start if it has run for After.
-func (w *Watch[T]) Overdue() (call T, began time.Time, ok bool) {
+// Running returns the current call and its start. It reports false if no call runs.
+func (w *Watch[T]) Running() (call T, began time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.call, w.began, !w.began.IsZero() && time.Since(w.began) >= After
+	return w.call, w.began, !w.began.IsZero()
+}
+
+// Overdue is Running for a call that has run for so long that it is reported.
+func (w *Watch[T]) Overdue() (call T, began time.Time, ok bool) {
+	call, began, ok = w.Running()
+	return call, began, ok && time.Since(began) >= w.after
 }
 
 // Stop ends the timer.
@@ -74,30 +80,24 @@ func (w *Watch[T]) Stop() {
 	}
 }
 
-// onTimer is called by the timer.
+// onTimer reports the call that has run for too long, if there is one. It resets the timer while calls are made.
 func (w *Watch[T]) onTimer() {
-	call, began, ok := w.overdue(time.Now())
-	if ok {
+	w.mu.Lock()
+	w.armed = false
+	call, began := w.call, w.began
+	runs, left := !began.IsZero() && !w.reported, w.after-time.Since(began)
+	due := runs && left <= 0 && !w.stopped
+	switch {
+	case w.stopped:
+	case due:
+		w.reported = true
+	case runs:
+		w.arm(left)
+	case w.called:
+		w.arm(w.after)
+	}
+	w.mu.Unlock()
+	if due {
 		w.report(call, began)
 	}
-}
-
-// overdue returns the call to report, if there is one. It resets the timer while calls are made.
-func (w *Watch[T]) overdue(now time.Time) (call T, began time.Time, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.armed = false
-	if w.stopped {
-		return call, began, false
-	}
-	runs := !w.began.IsZero() && !w.reported
-	if left := After - now.Sub(w.began); runs && left <= 0 {
-		w.reported = true
-		return w.call, w.began, true
-	} else if runs {
-		w.arm(left)
-	} else if w.called {
-		w.arm(After)
-	}
-	return call, began, false
 }

@@ -18,7 +18,7 @@ func TestWatchReportsEachOverdueCallOnce(t *testing.T) {
 		var mu sync.Mutex
 		var reported []string
 		start := time.Now()
-		w := overdue.New(func(call string, began time.Time) {
+		w := overdue.New(overdue.After, func(call string, began time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
 			reported = append(reported, fmt.Sprint(call, " since ", began.Sub(start), " at ", time.Since(start)))
@@ -54,7 +54,7 @@ func TestWatchReportsEachOverdueCallOnce(t *testing.T) {
 }
 
 func BenchmarkWatch(b *testing.B) {
-	w := overdue.New(func(int, time.Time) {})
+	w := overdue.New(overdue.After, func(int, time.Time) {})
 	defer w.Stop()
 	for b.Loop() {
 		w.Begin(1)

@@ -1,13 +1,31 @@
-// Package sparse removes from the JSON form of a Go value the members that the value does not set.
-// A Go type writes some members even when they are empty.
+// Package sparse makes the JSON form of a Go value as maps, and removes from it the members that the value
+// does not set. A Go type writes some members even when they are empty.
 package sparse
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 
 	"github.com/flyball-io/flyball/internal/gofield"
 )
+
+// Map returns the JSON form of an object, with numbers as json.Number.
+func Map(object any) (map[string]any, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data)
+}
+
+// Parse returns an object of JSON, with numbers as json.Number.
+func Parse(data []byte) (m map[string]any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	err = dec.Decode(&m)
+	return m, err
+}
 
 // Nulls removes from m, the JSON form of v, the members that are null because a pointer, a slice, a
 // map or a value such as a time is empty. Nulls inside free-form JSON stay, for there they are part

@@ -2,8 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"reflect"
+
+	"github.com/flyball-io/flyball/internal/sparse"
 )
 
 // Same reports whether two states of an object of one kind say the same. The order of members, space
@@ -32,10 +33,8 @@ func Same(a, b Raw) bool {
 
 // members are those of a JSON object but apiVersion and kind, as values; nil if it is none.
 func (r Raw) members() map[string]any {
-	var m map[string]any
-	d := json.NewDecoder(bytes.NewReader(r.Bytes))
-	d.UseNumber()
-	if d.Decode(&m) != nil {
+	m, err := sparse.Parse(r.Bytes)
+	if err != nil {
 		return nil
 	}
 	delete(m, "apiVersion")

@@ -72,6 +72,18 @@ func (x *Indexer) decoded(all iter.Seq[*store.Entry]) []any {
 	return objs
 }
 
+// certain returns entries. It returns the error of one that no index has: whether it belongs to them is not known.
+func certain(all iter.Seq[*store.Entry]) (iter.Seq[*store.Entry], error) {
+	var known []*store.Entry
+	for e := range all {
+		if err := e.Err(); err != nil {
+			return nil, fmt.Errorf("%s is in no index: %w", keyOf(e.Key()), err)
+		}
+		known = append(known, e)
+	}
+	return slices.Values(known), nil
+}
+
 func (x *Indexer) decode(e *store.Entry) (object.Object, error) {
 	packed, err := x.of.Informer()
 	if err != nil {
@@ -170,7 +182,11 @@ func (x *Indexer) with(name string, values ...string) (iter.Seq[*store.Entry], e
 		for _, v := range values {
 			any = append(any, store.Is(x.of.Prefix+name, v))
 		}
-		return x.entries(informer.Query{Where: store.Or(any...)})
+		all, err := x.entries(informer.Query{Where: store.Or(any...)})
+		if err != nil {
+			return nil, err
+		}
+		return certain(all)
 	}
 	packed, err := x.of.Informer()
 	if err != nil {
@@ -208,7 +224,8 @@ func (x *Indexer) noIndex(name string) error {
 	return fmt.Errorf("%s: index with name %s does not exist", x.of.Package, name)
 }
 
-// Index implements toolscache.Indexer.
+// Index implements toolscache.Indexer. An object on which an index function failed is an error here and in ByIndex and
+// IndexKeys.
 func (x *Indexer) Index(name string, obj any) ([]any, error) {
 	f, ok := x.of.Indexers()[name]
 	if !ok {

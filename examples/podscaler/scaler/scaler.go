@@ -103,6 +103,13 @@ func (s *scaler) Reconcile(ctx context.Context, key reconcile.Request) (reconcil
 	return again, client.IgnoreNotFound(client.SetScale(ctx, s.Client(), d, want))
 }
 
+// podView has what count reads of a Pod. The rest is not decoded.
+type podView struct {
+	Deleted *metav1.Time            `field:"metadata.deletionTimestamp"`
+	Owners  []metav1.OwnerReference `field:"metadata.ownerReferences"`
+	Phase   corev1.PodPhase         `field:"status.phase"`
+}
+
 // count is how many of the selected Pods live, without those of scaled Deployments: they would
 // call for ever more of themselves. The cache may show a Pod before its ReplicaSet, or that before
 // its Deployment. Such a Pod does not count yet; the event that brings the rest brings us back.
@@ -121,12 +128,12 @@ func (s *scaler) count(ctx context.Context, namespace string, selector labels.Se
 		by, owned := set.ControllerOwner()
 		counts[set.UID] = !owned || by.Kind != "Deployment" || counts[by.UID]
 	}
-	for pod, err := range client.List[corev1.Pod](ctx, s.Client(), client.InNamespace(namespace), client.Selection{Labels: selector}) {
+	for pod, err := range client.ProjectList[corev1.Pod, podView](ctx, s.Client(), client.InNamespace(namespace), client.Selection{Labels: selector}) {
 		if err != nil {
 			return 0, err
 		}
-		by := metav1.GetControllerOf(pod)
-		ended := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		by := metav1.GetControllerOf(&metav1.ObjectMeta{OwnerReferences: pod.Owners})
+		ended := pod.Deleted != nil || pod.Phase == corev1.PodSucceeded || pod.Phase == corev1.PodFailed
 		if !ended && (by == nil || by.Kind != "ReplicaSet" || counts[by.UID]) {
 			n++
 		}

@@ -3,8 +3,10 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -36,7 +38,7 @@ func replica(name string) error {
 	o.Cache.Namespaces = []string{ns}
 	o.Leader = &leader.Options{
 		Namespace: ns, Name: lease, Identity: name,
-		LeaseDuration: 2 * time.Second, RenewDeadline: 1500 * time.Millisecond, RetryPeriod: 300 * time.Millisecond,
+		LeaseDuration: 10 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 300 * time.Millisecond, // a loaded machine is slow
 	}
 	mgr, err := flyball.New(o)
 	if err != nil {
@@ -65,7 +67,15 @@ func (r *replicas) run(t *testing.T, op *operatortest.Operator, n int) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(func() { cancel(); r.wg.Wait() })
+	t.Cleanup(func() {
+		cancel()
+		r.wg.Wait()
+		if t.Failed() {
+			for _, name := range slices.Sorted(maps.Keys(r.ended)) {
+				t.Logf("%s: %s", name, r.ended[name])
+			}
+		}
+	})
 	kubeconfig := servertest.Shared(t).KubeconfigPath()
 	for range n {
 		r.wg.Go(func() {
@@ -133,7 +143,7 @@ func (r *replicas) said(name string) string {
 type tail struct{ text []byte }
 
 func (w *tail) Write(p []byte) (int, error) {
-	const most = 2000
+	const most = 4000
 	w.text = append(w.text, p...)
 	w.text = w.text[max(0, len(w.text)-most):]
 	return len(p), nil
