@@ -66,7 +66,7 @@ func TestIndexFunctionThatExitsRejectsTheObject(t *testing.T) {
 		commit(s, "+slow u@1 app=a", "+exits v@2 app=a", "+one w@3 app=a")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := under(t, s.Snapshot(), "slow"); got != "a: one slow" {
+		if got := under(t, s.Snapshot(), "slow"); got != "a: exits! one slow" {
 			t.Errorf("the index holds %q", got)
 		}
 		if err := s.RemoveIndex("slow"); err != nil {
@@ -76,7 +76,7 @@ func TestIndexFunctionThatExitsRejectsTheObject(t *testing.T) {
 		go func() { _ = s.AddIndex("slow", IndexFunc(exits)) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := under(t, s.Snapshot(), "slow"); got != "a: one slow" {
+		if got := under(t, s.Snapshot(), "slow"); got != "a: exits! one slow" {
 			t.Errorf("one that was added holds %q", got)
 		}
 		if _, err := s.Snapshot().Get(at("exits v@4").key); !errors.Is(err, run.ErrGoexit) {

@@ -58,12 +58,19 @@ func holds(t *testing.T, snap *Snapshot, model map[object.Key][]byte) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := object.Key{}
+			last, rejected := object.Key{}, 0
 			for e := range found {
+				if e.Err() != nil { // it is under each value
+					rejected++
+					continue
+				}
 				if v != "all" && e.Header().Labels["app"] != v || e.Key().Compare(last) <= 0 {
 					t.Fatalf("%s under %q, after %s", e.Key(), v, last)
 				}
 				indexed[name], last = indexed[name]+1, e.Key()
+			}
+			if rejected != snap.unindexed.Len() {
+				t.Fatalf("%d rejected objects under %q, want %d", rejected, v, snap.unindexed.Len())
 			}
 		}
 	}

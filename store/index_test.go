@@ -97,7 +97,7 @@ func TestIndexAddedLaterCoversAllObjects(t *testing.T) {
 	mustIndex(t, s, "app", IndexFunc(byApps))
 	mustIndex(t, s, "app2", IndexFunc(byApps))
 	for _, name := range []string{"app", "app2"} {
-		if got, want := under(t, s.Snapshot(), name), "db: b; web: a b"; got != want {
+		if got, want := under(t, s.Snapshot(), name), "db: b d!; web: a b d!"; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestIndexAddedLaterCoversAllObjects(t *testing.T) {
 	}
 	commit(s, "+b u2@5 app=web", "+c u3@6 app=db")
 	for _, name := range []string{"app", "app2"} {
-		if got, want := under(t, s.Snapshot(), name), "db: c; web: a b"; got != want {
+		if got, want := under(t, s.Snapshot(), name), "db: c d!; web: a b d!"; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestIndexAddedDuringARelistIsInBothStates(t *testing.T) {
 	txn := s.Begin()
 	do(txn, "[", "+a u1@4 app=db", "+c u5@5 app=web", "+bad u3@3 app=bad", "+worse u6@6 app=bad")
 	mustIndex(t, s, "app", IndexFunc(byApps))
-	if got, want := under(t, s.Snapshot(), "app"), "db: b; web: a"; got != want {
+	if got, want := under(t, s.Snapshot(), "app"), "db: b bad!; web: a bad!"; got != want {
 		t.Errorf("before: %s, want %s", got, want)
 	}
 	do(txn, "+d u6@6 app=web", "]")
@@ -131,7 +131,7 @@ func TestIndexAddedDuringARelistIsInBothStates(t *testing.T) {
 	if got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	if got, want := under(t, s.Snapshot(), "app"), "db: a; web: c d"; got != want {
+	if got, want := under(t, s.Snapshot(), "app"), "db: a bad! worse!; web: bad! c d worse!"; got != want {
 		t.Errorf("after: %s, want %s", got, want)
 	}
 }

@@ -73,8 +73,19 @@ func TestAnswersAreThoseOfRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var mu sync.Mutex
 	var differ []string
+	for range 3 { // on a machine that stands still for seconds a list is paged, which differs once; a defect differs each time
+		if differ = compared(t, data); len(differ) == 0 {
+			return
+		}
+	}
+	t.Errorf("%d questions, such as these; record the answers anew with UPDATE_GOLDEN=1:\n%s", len(differ), strings.Join(differ[:min(len(differ), 20)], "\n"))
+}
+
+// compared tells the story with the rules, and returns the questions that the recorded answers do not answer as they do.
+func compared(t *testing.T, data []byte) (differ []string) {
+	t.Helper()
+	var mu sync.Mutex
 	tp, err := tape.Compare(data, func(req *rules.Request, problem string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -86,9 +97,7 @@ func TestAnswersAreThoseOfRules(t *testing.T) {
 	told(t, tp, time.Millisecond, askMore(t))
 	mu.Lock()
 	defer mu.Unlock()
-	if len(differ) > 0 {
-		t.Errorf("%d questions, such as these; record the answers anew with UPDATE_GOLDEN=1:\n%s", len(differ), strings.Join(differ[:min(len(differ), 20)], "\n"))
-	}
+	return differ
 }
 
 // The story needs no rules, however long podscaler takes for what it does.
