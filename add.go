@@ -73,7 +73,7 @@ func (m *Manager) AddController(c controller.Interface) (io.Closer, error) {
 
 // addError names the member that has the name already.
 func addError(name string, err error) error {
-	if err == life.ErrTaken {
+	if errors.Is(err, life.ErrTaken) {
 		return &DuplicateNameError{name}
 	}
 	return err

@@ -109,7 +109,8 @@ func (l Lister[T]) Select(cond store.Cond) iter.Seq2[*T, error] {
 	return l.query(Query{Where: cond})
 }
 
-// Headers yields the metadata of the objects that List returns. It decodes nothing. The caller owns the headers.
+// Headers yields the metadata of the objects that List returns. It decodes nothing. The caller owns the headers. Where the
+// labels of a rejected object are not known, it is a *store.RejectedError, and the sequence goes on.
 func (l Lister[T]) Headers(namespace string, sel labels.Selector) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		q := Query{Namespace: namespace, Labels: sel}

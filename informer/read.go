@@ -144,7 +144,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 			return nil, err
 		}
 	}
-	match := q.match()
+	match := q.match(in)
 	if q.Name != "" && q.Where == nil && q.After == (object.Key{}) && (q.Namespace != "" || clusterScoped) {
 		e, ok := snapshot.Lookup(object.Key{Namespace: q.Namespace, Name: q.Name})
 		return one(e, ok && match(e)), nil
@@ -153,7 +153,7 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 }
 
 // match returns the conditions that no index answers; nil for none.
-func (q *Query) match() func(*store.Entry) bool {
+func (q *Query) match(in *Informer) func(*store.Entry) bool {
 	anyLabels := q.anyLabels()
 	if anyLabels && q.Name == "" {
 		return nil
@@ -162,19 +162,22 @@ func (q *Query) match() func(*store.Entry) bool {
 		if q.Name != "" && q.Name != e.Key().Name {
 			return false
 		}
-		return anyLabels || unreadable(e) || e.Selected(q.Labels)
+		return anyLabels || in.hidesLabels(e) || e.Selected(q.Labels)
 	}
 }
 
 func (q *Query) anyLabels() bool { return q.Labels == nil || q.Labels.Empty() }
 
-// unreadable reports whether the header of an entry could not be read.
-func unreadable(e *store.Entry) bool { return e.Err() != nil && e.UID() == "" }
+// hidesLabels reports whether the labels of an object are not known: its header could not be read, or a transform that
+// may change them has failed.
+func (in *Informer) hidesLabels(e *store.Entry) bool {
+	return e.Err() != nil && (e.UID() == "" || in.o.Transform != nil)
+}
 
 // Header returns the header of an entry that the query selects. The error is a *store.RejectedError if nobody knows
 // whether the object meets the query: see [Informer.Entries].
 func (q *Query) Header(in *Informer, e *store.Entry) (*object.Header, error) {
-	if e.Err() != nil && (q.Where != nil || unreadable(e) && !q.anyLabels()) {
+	if e.Err() != nil && (q.Where != nil || in.hidesLabels(e) && !q.anyLabels()) {
 		return nil, in.rejectedError(e, e.Err())
 	}
 	return e.Header(), nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/flyball-io/flyball/internal/heap"
 )
@@ -66,8 +67,12 @@ func (c *check) all(core *core) {
 	s := core.published
 	rate := float64(20) / float64(s.Len()+1)
 	n := 0
+	var rejected []uint32
 	for slot := range s.keys.All() {
 		n++
+		if s.rejected.Get(slot) != nil {
+			rejected = append(rejected, slot)
+		}
 		if rand.Float64() > rate {
 			continue
 		}
@@ -79,6 +84,9 @@ func (c *check) all(core *core) {
 		if e := s.load(slot, nil); e.rejected == nil {
 			was.compare(e)
 		}
+	}
+	if all := slices.Collect(s.unindexed.All()); !slices.Equal(all, rejected) {
+		panic(fmt.Sprintf("store: %d slots are rejected, and %d are listed as that", rejected, all))
 	}
 	if n != s.Len() {
 		panic(fmt.Sprintf("store: %d keys, %d counted", n, s.Len()))

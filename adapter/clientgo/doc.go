@@ -30,7 +30,8 @@
 //     without JSON.
 //   - The function of InformerFor says what to list, and with which indexes. A transform, a handler of watch errors
 //     and handlers are set on the informer that InformerFor returns; set in the function, they are an error.
-//   - A panic of a handler or index function is logged and reported, and ends nothing.
+//   - A panic of a handler or index function is logged and reported, and ends nothing. No index has an object on which
+//     one failed: reads by an index return the others, and an error.
 //   - An object that cannot be decoded is left out of List, and reported; a Get of it is an error.
 //   - A delete and a create of one name are always two events, with two UIDs. A handler that cannot keep up costs
 //     memory by the number of keys. See [Options.HandlerBacklog].

@@ -21,8 +21,8 @@ func (c *Cache) Header(ctx context.Context, key crclient.ObjectKey, obj crclient
 }
 
 // Headers yields the metadata of the objects that List would return. It decodes nothing. The caller owns the
-// headers. With a field selector, an object that no index has is a *store.RejectedError, as in List. An error ends the
-// sequence.
+// headers. An object that cannot be used is a *store.RejectedError where it is not known whether it is selected, and
+// the sequence goes on. Any other error ends it.
 func (c *Cache) Headers(ctx context.Context, list crclient.ObjectList, opts ...crclient.ListOption) iter.Seq2[*object.Header, error] {
 	return func(yield func(*object.Header, error) bool) {
 		o := crclient.ListOptions{}
@@ -37,7 +37,7 @@ func (c *Cache) Headers(ctx context.Context, list crclient.ObjectList, opts ...c
 			if n++; o.Limit > 0 && n > o.Limit {
 				return
 			}
-			if h, err := found.q.Header(i.w.in, i.e); !yield(h, err) || err != nil {
+			if !yield(found.q.Header(i.w.in, i.e)) {
 				return
 			}
 		}

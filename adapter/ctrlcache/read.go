@@ -139,7 +139,7 @@ func (w *watch) decode(e *store.Entry, into crclient.Object) error {
 // List implements client.Reader, in the order of the keys. A field selector needs an index of IndexField for
 // each of its fields.
 //
-// Objects that cannot be decoded do not hide the others: the list has those, and the error is a *[ListError].
+// Objects that cannot be used do not hide the others: the list has those, and the error is a *[ListError].
 // Other errors are those of Get.
 func (c *Cache) List(ctx context.Context, list crclient.ObjectList, opts ...crclient.ListOption) error {
 	o := crclient.ListOptions{}
@@ -170,7 +170,8 @@ func (c *Cache) List(ctx context.Context, list crclient.ObjectList, opts ...crcl
 	return nil
 }
 
-// ListError says that objects are missing in a list, since they cannot be decoded. The list has all others.
+// ListError says that objects are missing in a list, since they cannot be used: they cannot be decoded, or an index
+// function failed on them. The list has all others. The text has the first five.
 type ListError struct {
 	Kind schema.GroupVersionKind
 	// Rejected has a *store.RejectedError for each of them.
@@ -178,7 +179,13 @@ type ListError struct {
 }
 
 func (e *ListError) Error() string {
-	return fmt.Sprintf("list of %s: %d objects are left out, since they cannot be decoded: %v", e.Kind.Kind, len(e.Rejected), errors.Join(e.Rejected...))
+	const most = 5
+	more := ""
+	if n := len(e.Rejected) - most; n > 0 {
+		more = fmt.Sprintf("\nand %d more", n)
+	}
+	return fmt.Sprintf("list of %s: %d objects are left out, since they cannot be used: %v%s",
+		e.Kind.Kind, len(e.Rejected), errors.Join(e.Rejected[:min(most, len(e.Rejected))]...), more)
 }
 
 // Unwrap returns Rejected.

@@ -236,11 +236,16 @@ func TestIndexFunctionThatPanics(t *testing.T) {
 		var headers []string
 		var headersErr error
 		for h, err := range c.Headers(ctx, &list, tc.opts...) {
-			if headersErr = err; err == nil {
-				headers = append(headers, h.Key.Name)
+			if err != nil {
+				headersErr = err
+				continue
 			}
+			headers = append(headers, h.Key.Name)
 		}
 		if tc.want == "" {
+			if len(list.Items) != len(headers) {
+				t.Errorf("%v: %d objects beside the error, %d headers", tc.opts, len(list.Items), len(headers))
+			}
 			for _, err := range []error{err, headersErr} {
 				if rejected, ok := errors.AsType[*store.RejectedError](err); !ok || rejected.Key.Name != "bad" {
 					t.Errorf("%v: %v, want a rejected object", tc.opts, err)

@@ -70,7 +70,7 @@ func (w *Watch[T]) Overdue() (call T, began time.Time, ok bool) {
 	return call, began, ok && time.Since(began) >= w.after
 }
 
-// Stop ends the timer.
+// Stop ends the timer. A report that runs goes on.
 func (w *Watch[T]) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -72,16 +72,11 @@ func (x *Indexer) decoded(all iter.Seq[*store.Entry]) []any {
 	return objs
 }
 
-// certain returns entries. It returns the error of one that no index has: whether it belongs to them is not known.
-func certain(all iter.Seq[*store.Entry]) (iter.Seq[*store.Entry], error) {
-	var known []*store.Entry
-	for e := range all {
-		if err := e.Err(); err != nil {
-			return nil, fmt.Errorf("%s is in no index: %w", keyOf(e.Key()), err)
-		}
-		known = append(known, e)
-	}
-	return slices.Values(known), nil
+// selection is what an index selects. unknown has an error for each object that no index has: nobody knows whether it
+// belongs there. It is complete when all was read.
+type selection struct {
+	all     iter.Seq[*store.Entry]
+	unknown []error
 }
 
 func (x *Indexer) decode(e *store.Entry) (object.Object, error) {
@@ -172,7 +167,7 @@ func ByNamespace(name string, f toolscache.IndexFunc) bool {
 }
 
 // with returns the entries that an index has under one of some values.
-func (x *Indexer) with(name string, values ...string) (iter.Seq[*store.Entry], error) {
+func (x *Indexer) with(name string, values ...string) (*selection, error) {
 	f, ok := x.of.Indexers()[name]
 	if !ok {
 		return nil, x.noIndex(name)
@@ -182,11 +177,7 @@ func (x *Indexer) with(name string, values ...string) (iter.Seq[*store.Entry], e
 		for _, v := range values {
 			any = append(any, store.Is(x.of.Prefix+name, v))
 		}
-		all, err := x.entries(informer.Query{Where: store.Or(any...)})
-		if err != nil {
-			return nil, err
-		}
-		return certain(all)
+		return x.selected(informer.Query{Where: store.Or(any...)})
 	}
 	packed, err := x.of.Informer()
 	if err != nil {
@@ -194,7 +185,8 @@ func (x *Indexer) with(name string, values ...string) (iter.Seq[*store.Entry], e
 	}
 	if packed.Kind().ClusterScoped {
 		if slices.Contains(values, "") {
-			return x.entries(informer.Query{})
+			all, err := x.entries(informer.Query{})
+			return &selection{all: all}, err
 		}
 		values = nil
 	}
@@ -209,7 +201,7 @@ func (x *Indexer) with(name string, values ...string) (iter.Seq[*store.Entry], e
 		}
 		parts = append(parts, part)
 	}
-	return func(yield func(*store.Entry) bool) {
+	return &selection{all: func(yield func(*store.Entry) bool) {
 		for _, part := range parts {
 			for e := range part {
 				if !yield(e) {
@@ -217,15 +209,38 @@ func (x *Indexer) with(name string, values ...string) (iter.Seq[*store.Entry], e
 				}
 			}
 		}
-	}, nil
+	}}, nil
+}
+
+// selected returns what a condition selects.
+func (x *Indexer) selected(q informer.Query) (*selection, error) {
+	packed, err := x.of.Informer()
+	if err != nil {
+		return nil, err
+	}
+	all, err := x.entries(q)
+	if err != nil {
+		return nil, err
+	}
+	s, resource := &selection{}, packed.Kind().Resource.GroupResource()
+	s.all = func(yield func(*store.Entry) bool) {
+		for e := range all {
+			if cause := e.Err(); cause != nil {
+				s.unknown = append(s.unknown, &store.RejectedError{Resource: resource, Key: e.Key(), Err: cause})
+			} else if !yield(e) {
+				return
+			}
+		}
+	}
+	return s, nil
 }
 
 func (x *Indexer) noIndex(name string) error {
 	return fmt.Errorf("%s: index with name %s does not exist", x.of.Package, name)
 }
 
-// Index implements toolscache.Indexer. An object on which an index function failed is an error here and in ByIndex and
-// IndexKeys.
+// Index implements toolscache.Indexer. It, ByIndex and IndexKeys return all that is known to belong there. The error joins
+// a *store.RejectedError for each object that no index has.
 func (x *Indexer) Index(name string, obj any) ([]any, error) {
 	f, ok := x.of.Indexers()[name]
 	if !ok {
@@ -236,29 +251,32 @@ func (x *Indexer) Index(name string, obj any) ([]any, error) {
 		return nil, err
 	}
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	all, err := x.with(name, values...)
+	found, err := x.with(name, values...)
 	if err != nil {
 		return nil, err
 	}
-	return x.decoded(all), nil
+	objs := x.decoded(found.all)
+	return objs, errors.Join(found.unknown...)
 }
 
 // ByIndex implements toolscache.Indexer.
 func (x *Indexer) ByIndex(name, value string) ([]any, error) {
-	all, err := x.with(name, value)
+	found, err := x.with(name, value)
 	if err != nil {
 		return nil, err
 	}
-	return x.decoded(all), nil
+	objs := x.decoded(found.all)
+	return objs, errors.Join(found.unknown...)
 }
 
 // IndexKeys decodes nothing.
 func (x *Indexer) IndexKeys(name, value string) ([]string, error) {
-	all, err := x.with(name, value)
+	found, err := x.with(name, value)
 	if err != nil {
 		return nil, err
 	}
-	return keys(all), nil
+	names := keys(found.all)
+	return names, errors.Join(found.unknown...)
 }
 
 // ListIndexFuncValues implements toolscache.Indexer. The values are sorted.

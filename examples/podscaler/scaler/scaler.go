@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/handler"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
 	"github.com/flyball-io/flyball/reconcile"
@@ -37,6 +38,11 @@ const (
 	optedIn = "podscaler/opted-in" // an index of Deployments
 )
 
+// marked has what the index reads of a Deployment. The rest is not decoded, and cannot fail.
+type marked struct {
+	Annotations map[string]string `field:"metadata.annotations"`
+}
+
 type scaler struct {
 	*flyball.Manager
 	interval time.Duration
@@ -45,8 +51,8 @@ type scaler struct {
 // Add puts the controller into a manager. A Deployment is looked at whenever an object changes
 // that it depends on, and again after interval, unless that is zero.
 func Add(mgr *flyball.Manager, interval time.Duration, o controller.Options) error {
-	mark := func(d *appsv1.Deployment) []string { return []string{strconv.FormatBool(opts(d.Annotations))} }
-	if err := cache.IndexField(mgr.Cache(), optedIn, mark); err != nil {
+	mark := func(d *marked) []string { return []string{strconv.FormatBool(opts(d.Annotations))} }
+	if err := mgr.Cache().AddIndex(appsv1.SchemeGroupVersion.WithKind("Deployment"), optedIn, informer.IndexView(mark)); err != nil {
 		return err
 	}
 	s := &scaler{mgr, interval}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,9 +75,12 @@ func TestAnswersAreThoseOfRules(t *testing.T) {
 		}
 	}
 	var differ []string
-	for range 3 { // on a machine that stands still for seconds a list is paged, which differs once; a defect differs each time
+	for range 3 { // where the machine stands still for seconds a list is paged, and the story is told again
 		if differ = compared(t, data); len(differ) == 0 {
 			return
+		}
+		if !slices.ContainsFunc(differ, func(d string) bool { return strings.Contains(d, "limit=") }) {
+			break
 		}
 	}
 	t.Errorf("%d questions, such as these; record the answers anew with UPDATE_GOLDEN=1:\n%s", len(differ), strings.Join(differ[:min(len(differ), 20)], "\n"))
