@@ -34,10 +34,7 @@ func (c *Cache) Headers(ctx context.Context, list crclient.ObjectList, opts ...c
 		}
 		n := int64(0)
 		for i := range found.all() {
-			if n++; o.Limit > 0 && n > o.Limit {
-				return
-			}
-			if !yield(found.q.Header(i.w.in, i.e)) {
+			if n++; o.Limit > 0 && n > o.Limit || !yield(found.q.Header(i.w.in, i.e)) {
 				return
 			}
 		}

@@ -72,13 +72,6 @@ func (x *Indexer) decoded(all iter.Seq[*store.Entry]) []any {
 	return objs
 }
 
-// selection is what an index selects. unknown has an error for each object that no index has: nobody knows whether it
-// belongs there. It is complete when all was read.
-type selection struct {
-	all     iter.Seq[*store.Entry]
-	unknown []error
-}
-
 func (x *Indexer) decode(e *store.Entry) (object.Object, error) {
 	packed, err := x.of.Informer()
 	if err != nil {
@@ -166,6 +159,13 @@ func ByNamespace(name string, f toolscache.IndexFunc) bool {
 	return name == toolscache.NamespaceIndex && reflect.ValueOf(f).Pointer() == reflect.ValueOf(toolscache.MetaNamespaceIndexFunc).Pointer()
 }
 
+// selection is what an index selects. unknown has an error for each object that no index has: nobody knows whether it
+// belongs there. It is complete when all was read.
+type selection struct {
+	all     iter.Seq[*store.Entry]
+	unknown []error
+}
+
 // with returns the entries that an index has under one of some values.
 func (x *Indexer) with(name string, values ...string) (*selection, error) {
 	f, ok := x.of.Indexers()[name]
@@ -222,11 +222,12 @@ func (x *Indexer) selected(q informer.Query) (*selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, resource := &selection{}, packed.Kind().Resource.GroupResource()
+	s := &selection{}
 	s.all = func(yield func(*store.Entry) bool) {
 		for e := range all {
-			if cause := e.Err(); cause != nil {
-				s.unknown = append(s.unknown, &store.RejectedError{Resource: resource, Key: e.Key(), Err: cause})
+			if e.Err() != nil {
+				_, err := q.Header(packed, e)
+				s.unknown = append(s.unknown, err)
 			} else if !yield(e) {
 				return
 			}
