@@ -17,12 +17,14 @@ import (
 
 	"github.com/flyball-io/flyball/adapter/clientgo"
 	"github.com/flyball-io/flyball/adapter/internal/remade"
+	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/reflector"
 )
 
 // A definition that is deleted and made again, with the other scope or the same, under an informer of all namespaces or
 // of one: the store, its indexes and the handlers follow by themselves. An informer that began with one namespace takes
-// no object without a namespace, and says so.
+// no object without a namespace, and says so. If its watch ended before it showed that the objects were deleted, nothing
+// proves that they are gone: it keeps them, as seen last, and Readable says that they may be gone.
 func TestDefinitionsMadeAgain(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -72,6 +74,7 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 		<-done
 	}()
 	namespaced := !widgets.Cluster // at the start
+	var before []string            // what the informer had in the round before
 	for round := range 6 {
 		mu.Lock()
 		failure = nil
@@ -96,6 +99,16 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 			handled = append(handled, key)
 		}
 		mu.Unlock()
+		held := in.GetIndexer().ListKeys()
+		if unavailable := (*informer.UnavailableError)(nil); barred && errors.As(clientgo.Readable(in), &unavailable) {
+			want, inNamespace = held, slices.Clone(held)
+			for _, key := range held {
+				if !slices.Contains(before, key) {
+					t.Errorf("round %d: the store has %s, which was not there before", round, key)
+				}
+			}
+		}
+		before = held
 		var indexed, read []string
 		by, err := in.GetIndexer().ByIndex(toolscache.NamespaceIndex, "ns0")
 		must(t, err)
@@ -108,7 +121,7 @@ func madeAgain(t *testing.T, r *rand.Rand) {
 			}
 		}
 		for what, pair := range map[string][2][]string{
-			"the store has": {in.GetIndexer().ListKeys(), want}, "handlers have": {handled, want}, "the index of the namespace has": {indexed, inNamespace}, "reads find": {read, want},
+			"the store has": {held, want}, "handlers have": {handled, want}, "the index of the namespace has": {indexed, inNamespace}, "reads find": {read, want},
 		} {
 			slices.Sort(pair[0])
 			slices.Sort(pair[1])

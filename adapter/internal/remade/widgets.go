@@ -22,6 +22,7 @@ type Widgets struct {
 	Cluster bool // the kind has no namespaces now
 
 	rand      *rand.Rand
+	manner    replicas.Manner
 	balancer  *replicas.Balancer
 	transport *http.Transport
 }
@@ -31,7 +32,8 @@ type Widgets struct {
 func NewWidgets(r *rand.Rand) *Widgets {
 	w := &Widgets{State: replicas.NewState(), Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, rand: r}
 	w.balancer = replicas.New(r, w.State, 1, true)
-	w.balancer.Servers[0].Start(replicas.Manner{Streams: r.IntN(2) == 0})
+	w.manner = replicas.Manner{Streams: r.IntN(2) == 0}
+	w.balancer.Servers[0].Start(w.manner)
 	w.transport = &http.Transport{DialContext: w.balancer.Dial}
 	w.Config = &rest.Config{Host: "http://api.test", Transport: w.transport}
 	w.define()
@@ -47,8 +49,13 @@ func (w *Widgets) Close() {
 // Content returns the keys of the widgets.
 func (w *Widgets) Content() map[object.Key]replicas.Item { return w.State.Content("widgets") }
 
-// Remake deletes the widgets and their definition. After up to two minutes it makes both again, as [NewWidgets] does.
+// Remake deletes the widgets and their definition. After up to two minutes it makes both again, as [NewWidgets] does. One
+// time in three the server is restarted for it, so that no watch shows what was deleted.
 func (w *Widgets) Remake() {
+	if w.rand.IntN(3) == 0 {
+		w.balancer.Servers[0].Stop()
+		defer w.balancer.Servers[0].Start(w.manner)
+	}
 	for key := range w.Content() {
 		w.Delete("widgets", key)
 	}
