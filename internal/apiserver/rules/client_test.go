@@ -160,20 +160,24 @@ func TestFramesThatAreCut(t *testing.T) {
 	}
 }
 
-// The program and its client are in two modules. What passes between them is the same in both.
-// The loops of the program are tested here, too.
+// The program and its client are in two modules, so what passes between them is in both. The program's files are the
+// source. UPDATE_GOLDEN=1 generates the others from them, also the tests of the program's loops.
 func TestProtocolIsThatOfTheProgram(t *testing.T) {
-	read := func(name, pkg string) string {
-		text, err := os.ReadFile(name)
+	for name, source := range map[string]string{"protocol.go": "protocol.go", "message.go": "message.go", "revision.go": "revision.go",
+		"serve_test.go": "serve.go", "listen_test.go": "listen.go", "kept_test.go": "kept.go"} {
+		source = "controlplane/rules/" + source
+		text, err := os.ReadFile("../../../" + source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Replace(string(text), "package "+pkg+"\n", "", 1)
-	}
-	for name, other := range map[string]string{"protocol.go": "protocol.go", "message.go": "message.go", "revision.go": "revision.go",
-		"serve_test.go": "serve.go", "listen_test.go": "listen.go", "kept_test.go": "kept.go"} {
-		if read(name, "rules") != read("../../../controlplane/rules/"+other, "main") {
-			t.Errorf("%s and controlplane/rules/%s differ in more than their package", name, other)
+		want := "// Code generated from " + source + " by " + t.Name() + ". DO NOT EDIT.\n\n" + strings.Replace(string(text), "package main\n", "package rules\n", 1)
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(name); err != nil || string(have) != want {
+			t.Errorf("%s is not what is generated from %s (UPDATE_GOLDEN=1 generates it anew): %v", name, source, err)
 		}
 	}
 }

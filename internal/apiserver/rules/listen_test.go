@@ -1,3 +1,5 @@
+// Code generated from controlplane/rules/listen.go by TestProtocolIsThatOfTheProgram. DO NOT EDIT.
+
 //go:build linux || darwin
 
 package rules

@@ -1,3 +1,5 @@
+// Code generated from controlplane/rules/revision.go by TestProtocolIsThatOfTheProgram. DO NOT EDIT.
+
 package rules
 
 import (

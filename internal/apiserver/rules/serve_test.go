@@ -1,3 +1,5 @@
+// Code generated from controlplane/rules/serve.go by TestProtocolIsThatOfTheProgram. DO NOT EDIT.
+
 package rules
 
 import (
