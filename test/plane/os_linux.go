@@ -2,9 +2,10 @@ package plane
 
 import "syscall"
 
-// childAttr puts the child into its own process group, so that Ctrl-C reaches only this process,
-// which stops the child in order. If this process dies, the child sees the end of its standard
-// input. A paused child is resumed by the kernel first.
+// childAttr puts the child into its own session, so that Ctrl-C reaches only this process,
+// which stops the child in order. The kernel shares the processors out to sessions first: busy
+// processes of this one do not starve the child. If this process dies, the child sees the end of
+// its standard input. A paused child is resumed by the kernel first.
 func childAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGCONT}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
