@@ -143,7 +143,7 @@ type file struct {
 	doc     bool
 	listens bool // it opens a port
 	serves  bool // it makes a server that does
-	lines   int
+	lines   int  // that people write: none of generated files
 }
 
 // files are the Go files of the core module; nested modules keep rules of their own.
@@ -193,6 +193,9 @@ var readFiles = sync.OnceValues(func() (out []file, err error) {
 		rel = filepath.ToSlash(rel)
 		x := file{path: rel, pkg: strings.TrimPrefix(path.Dir(rel), "."), test: strings.HasSuffix(p, "_test.go"),
 			doc: packageComment(f), listens: opensPort.Match(src), serves: makesServer.Match(src), lines: strings.Count(string(src), "\n")}
+		if ast.IsGenerated(f) {
+			x.lines = 0
+		}
 		for _, i := range f.Imports {
 			s, err := strconv.Unquote(i.Path.Value)
 			if err != nil {

@@ -28,7 +28,7 @@ var rooms = []room{
 		"ops/...", "webhook/...", "condition", "finalizer", "child",
 	}},
 	// The API server in memory, and what of it the simulation will stand on (ADR 31).
-	{"API server in memory", 21540, 16000, []string{"internal/apiserver/...", "apiserver"}},
+	{"API server in memory", 21010, 16000, []string{"internal/apiserver/...", "apiserver"}},
 	{"test kits", 7360, 4600, []string{
 		"test/...", "internal/ledger", "internal/manifest", "internal/feedtest", "internal/faults", "internal/heap/heaptest",
 		"internal/lint", "internal/guide", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload", "internal/replicas", "internal/sizes",
