@@ -57,10 +57,11 @@ metadata: {name: held, namespace: being-deleted}
 			if err := client.Delete(ctx, c, first[0]); err != nil {
 				t.Fatal(err)
 			}
-			// At the bound the error says what keeps it.
-			short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+			// When the context ends, the error says what keeps it.
+			short, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
-			if err := manifest.Apply(short, c, "me", first, nil); err == nil || !strings.Contains(err.Error(), "it is being deleted") {
+			waits := &manifest.Report{Waiting: func(manifest.Object, string) { cancel() }}
+			if err := manifest.Apply(short, c, "me", first, waits); err == nil || !strings.Contains(err.Error(), "it is being deleted") {
 				t.Errorf("%v", err)
 			}
 			named := false
