@@ -176,8 +176,12 @@ func TestProtocolIsThatOfTheProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if have, err := os.ReadFile(name); err != nil || string(have) != want {
-			t.Errorf("%s is not what is generated from %s (UPDATE_GOLDEN=1 generates it anew): %v", name, source, err)
+		have, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(have) != want {
+			t.Errorf("%s is not what is generated from %s: UPDATE_GOLDEN=1 generates it anew", name, source)
 		}
 	}
 }
