@@ -2,20 +2,21 @@
 GO       ?= go
 BIN      := $(CURDIR)/bin
 FUZZTIME ?= 5m
-# The modules of the workspace, as folders.
+# The modules of the workspace, as folders, and what their import paths begin with.
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
+MODULE   := github.com/flyball-io/flyball
 PACKAGES := $(addsuffix /...,$(MODULES))
 # More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
 TESTFLAGS ?=
 
-.PHONY: help all build test test-memory test-real random peers storagekit operators published lowest servers platforms controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo release released clean
+.PHONY: help all build test test-compared test-libraries test-programs tested race simulate test-memory test-real random peers storagekit operators traces simulated published mutants lowest servers platforms test-386 controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo release released clean
 
 all: lint test ## lint, then test
 
 # The targets by group.
 help:
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {text[$$1] = $$2} END { \
-	  n = split("every day: all build lint test test-memory demo clean|on other servers, versions, platforms: test-real servers lowest platforms|beside others: random peers storagekit operators published released|at full length: sizes replicas models fuzz soak scale|parts: controlplane rules fmt tidy vet staticcheck vuln release", group, "|"); \
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {text[$$1] = $$2} END { \
+	  n = split("every day: all build lint test test-memory demo clean|on other servers, versions, platforms: test-real servers lowest platforms test-386|beside others: random peers storagekit operators simulated published mutants released|at full length: race simulate traces sizes replicas models fuzz soak scale|parts: controlplane rules fmt tidy vet staticcheck vuln release", group, "|"); \
 	  for (i = 1; i <= n; i++) { split(group[i], g, ": "); print "\n" g[1]; m = split(g[2], t, " "); \
 	    for (j = 1; j <= m; j++) printf "  make %-13s %s\n", t[j], text[t[j]] } }' Makefile
 
@@ -31,15 +32,50 @@ rules: ## build the rules of the API server in memory
 	$(GO) run ./cmd/flyball apiserver --build-only
 
 # The packages whose tests take longest, most of it by waiting. They begin first, so that none of them is left at the end.
-LONG := ./apiserver ./ops/leader ./reflector ./cmd/flyball
+LONG := ./apiserver ./ops/leader ./reflector
 
-# The packages that start no goroutine. Most of their tests' time is that of type checkers, which takes three times as long
-# with the race detector.
-PLAIN := ./cmd/flyball/internal/generate
+# What is compared with the real servers and with their rules, answer by answer. It mostly waits for them.
+COMPARED := ^(TestConformance|TestAccessConformance|TestShardConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike|TestRemembered.*)$$
 
-test: controlplane rules ## every test, with the race detector
-	$(GO) test $(TESTFLAGS) -p 4 -timeout 60m $(PLAIN)
-	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m $(LONG) $$($(GO) list work | grep -vxF "$$($(GO) list $(PLAIN))")
+# Programs. Most of what their tests run are processes of their own, compilers and type checkers among them. The demo's
+# tests are not: they are with those of the libraries.
+PROGRAMS = ./cmd/flyball $$($(GO) list ./cmd/flyball/... ./lab/... | grep -vxF "$$($(GO) list ./cmd/flyball ./cmd/flyball/internal/demo)")
+LIBRARIES = $(LONG) $$($(GO) list work | grep -vE '^$(MODULE)/(cmd|lab)/') ./cmd/flyball/internal/demo
+
+# Libraries run with the race detector, which takes three to ten times as long; programs and what is compared run
+# without it. "make race" has it everywhere. Each part runs to its end if another one fails.
+test: controlplane rules ## every test; libraries with the race detector
+	@$(MAKE) --no-print-directory -k -j2 test-compared test-libraries test-programs
+
+test-compared:
+	$(GO) test $(TESTFLAGS) -timeout 60m -run '$(COMPARED)' ./apiserver
+
+test-libraries:
+	$(GO) test $(TESTFLAGS) -race -p 3 -timeout 60m -skip '$(COMPARED)' $(LIBRARIES)
+
+test-programs:
+	$(GO) test $(TESTFLAGS) -p 2 -timeout 60m $(PROGRAMS)
+
+# The packages that "make test" tests, for a test that none is left out.
+tested:
+	@$(GO) list $(LIBRARIES) $(PROGRAMS)
+
+race: controlplane rules ## every test, with the race detector everywhere
+	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m $(LONG) work
+	$(MAKE) storagekit RACE=-race
+
+# The simulations with all of their faults. With the race detector, as in "make test", a sixteenth of them is tried.
+SIMULATED = $(shell grep -rlE --include='*_test.go' 'flyball/sim"|^package sim$$' . | xargs -n1 dirname | sort -u)
+simulate: rules ## the simulations, with all of their faults; PAIRS
+	$(GO) test $(TESTFLAGS) -p 1 -timeout 120m $(SIMULATED) $(if $(PAIRS),-args -sim.pairs=$(PAIRS))
+
+# Plans of the simulation, twice each, on one processor, on two, and with the race detector: one hash for all.
+traces: export FLYBALL_PLANS := $(or $(PLANS),10000)
+traces: rules ## plans of the simulation run alike, whatever runs beside them; PLANS
+	@mkdir -p $(BIN); for race in "" -race; do \
+	  $(GO) test $$race -count=1 -timeout 120m -run '^TestOnePlanIsOneTrace$$' -cpu 1,2 -v ./sim >$(BIN)/traces$$race 2>&1; status=$$?; \
+	  cat $(BIN)/traces$$race; test $$status = 0 || exit 1; done
+	@test $$(cat $(BIN)/traces $(BIN)/traces-race | grep -o 'traces [0-9a-f]*' | sort -u | wc -l) = 1 || { echo "the traces differ"; exit 1; }
 
 # Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
 # left out. Some packages mostly wait: four run at a time on two cores.
@@ -65,19 +101,30 @@ peers: controlplane rules ## the suites of controller-runtime and client-go over
 	$(GO) run ./lab/peers $(PEERS)
 	$(GO) run ./lab/memory $(MEMORY)
 
-# The storage tests of k8s.io/apiserver over the core of the API server in memory.
+# The storage tests of k8s.io/apiserver over the core of the API server in memory. RACE=-race has the race detector, for
+# which k8s.io/apiserver is compiled anew.
 storagekit: ## the storage tests of k8s.io/apiserver
-	GOWORK=off $(GO) test -C test/storagekit $(TESTFLAGS) -race -count=1 -timeout 10m ./...
+	GOWORK=off $(GO) test -C test/storagekit $(TESTFLAGS) $(RACE) -count=1 -timeout 10m ./...
 
 # The own tests of two published operators over adapter/ctrlcache, and over the default cache beside it: a table.
 # OPERATORS="-only karpenter" shortens it.
 operators: controlplane ## published operators' own tests over the packed cache; OPERATORS
 	$(GO) run ./lab/operators $(OPERATORS)
 
+# Published operators in the simulation, unedited: all single faults, pairs, and the story of each plan that goes wrong.
+# The first run compiles each with its own libraries. SIMULATED_FLAGS="-only jobset -- -sim.part=1/4" shortens it.
+simulated: rules ## published operators in the simulation; SIMULATED_FLAGS
+	$(GO) run ./lab/simulated $(SIMULATED_FLAGS)
+
 # What flyball generates from eleven published API modules, unedited, beside controller-gen: a table. The definitions are
 # checked by the rules of the API server. PUBLISHED="-only kueue" shortens it; the first run compiles what each imports.
 published: rules ## what is generated from published API modules; PUBLISHED
 	$(GO) run ./lab/published -rules $(PUBLISHED)
+
+# The framework with a bug, one of many at a time, under the simulations of programs: a table of what notices it. Each is a
+# build and a run, an hour in all. MUTANTS="-short" has one of each part, MUTANTS="-only lost-add" one.
+mutants: rules ## bugs put into the framework, found by simulations; MUTANTS
+	$(GO) run ./lab/mutants $(MUTANTS)
 
 # adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
 LOWEST := ./...
@@ -90,16 +137,29 @@ lowest: controlplane ## the adapter with the lowest versions of its libraries
 servers: ## the tests on other versions of Kubernetes; SERVERS
 	$(GO) run ./lab/servers $(SERVERS)
 
-# The core module on other platforms: arm64 is vetted, and the tests run on 32 bits, those on the real control plane
-# included, which amd64 can. The control plane is for this machine. What compares the API server in memory with the real
-# one is left out, for both programs are the same there, and so are two packages of tests: internal/faults waits for
-# silences and time limits of whole programs, and internal/lint reads the tree. What both run has tests of its own here,
-# and examples/podscaler and internal/guide run whole programs.
-NOT386 := /internal/(faults|lint)$$
-COMPARED := ^(TestConformance|TestAccessConformance|TestShardConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike)$$
-platforms: controlplane rules ## arm64 and 32 bits
+# The packages that count bytes, on 32 bits: CI runs these. A kernel that executes no program for 386 leaves it to qemu,
+# which these can, for they start no process.
+BYTES := ./store ./workqueue ./internal/cow ./internal/decode ./internal/jsonscan ./internal/pack ./internal/sparse ./internal/wire
+test-386: ## the packages that count bytes, on 32 bits
+	@export GOWORK=off GOARCH=386; set -x; case $$(tools/on386) in \
+	kernel) $(GO) test $(TESTFLAGS) -timeout 60m $(BYTES);; \
+	qemu) GODEBUG=asyncpreemptoff=1 $(GO) test $(TESTFLAGS) -exec qemu-i386 -timeout 60m $(BYTES);; \
+	*) echo "NOT CHECKED: nothing here runs programs for 386; qemu-user would";; \
+	esac
+
+# The core module on other platforms: arm64 and 386 are vetted, and all libraries' tests run on 32 bits, those on the
+# real control plane included, which is for this machine. What compares the API server in memory with the real one is
+# left out, for both programs are the same there, and so are two packages: internal/faults waits for silences and time
+# limits of whole programs, and internal/lint reads the tree. sim tries an eighth of its faults.
+NOT386 := /(internal/(faults|lint)|sim)$$
+platforms: controlplane rules test-386 ## arm64 and 32 bits
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
-	GOWORK=off GOARCH=386 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m -skip '$(COMPARED)' $$(GOWORK=off $(GO) list ./... | grep -vE '$(NOT386)')
+	GOWORK=off GOARCH=386 $(GO) vet ./...
+	@export GOWORK=off GOARCH=386; set -x; case $$(tools/on386) in \
+	kernel) $(GO) test $(TESTFLAGS) -p 4 -timeout 60m -skip '$(COMPARED)' $$($(GO) list ./... | grep -vE '$(NOT386)') && \
+	  $(GO) test $(TESTFLAGS) -timeout 60m ./sim -sim.part=1/8 -sim.pairs=25;; \
+	*) echo "NOT CHECKED: the other packages on 32 bits: this kernel runs no program for 386";; \
+	esac
 
 lint: fmt tidy vet staticcheck ## fmt, tidy, vet, staticcheck
 

@@ -3,10 +3,10 @@
 //
 //	mgr, err := flyball.New(flyball.Options{})                          // reads the configuration, starts nothing
 //	c, err := controller.New(mgr, "label", label, controller.For[corev1.Pod]())
-//	err = mgr.Run(flyball.SignalContext())                              // returns when all has ended
+//	err = mgr.Run(flyball.SignalContext())                              // works until SIGTERM or a failure
 //
-// A reconciler reads and writes by [Manager.Client]. Run returns nil after SIGTERM, and otherwise the cause
-// of its end.
+// A reconciler reads and writes by [Manager.Client]. [Manager.Run] returns nil after SIGTERM if all ended in
+// good order, and says otherwise what failed or lives on.
 //
 //	Serve ──────► Sync ──────► Always ─────► Lead           ctx ends, something fails,
 //	webhooks,     caches       on every      controllers,   or the lease is lost

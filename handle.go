@@ -56,6 +56,10 @@ func (m *Manager) HandleConversion(path string, h http.Handler, kinds ...schema.
 	return m.serveWebhook(path, h, kinds)
 }
 
+// WebhookHandler serves what [Manager.Handle] and [Manager.HandleConversion] have got, without a server: for a test that
+// calls webhooks itself.
+func (m *Manager) WebhookHandler() http.Handler { return m.webhooks.mux }
+
 func (m *Manager) serveWebhook(path string, h http.Handler, converts []schema.GroupKind) error {
 	w := m.webhooks
 	if err := w.handle(path, path, h); err != nil {

@@ -46,12 +46,12 @@ func (e *DuplicateNameError) Error() string {
 }
 
 // StopTimeoutError says that members of a phase had not ended when its bound passed. Their goroutines may
-// still run: end the process.
+// still run, and hold the lease: end the process.
 type StopTimeoutError struct {
 	Phase Phase
 	// After is the bound of the phase; see [Options].Stop.
 	After time.Duration
-	// Names are the names of these members, in the order in which they were added.
+	// Names are those of these members, in the order in which they were added; last "leader election", if that lives.
 	Names []string
 }
 
@@ -64,10 +64,10 @@ func (e *StopTimeoutError) Error() string {
 	return fmt.Sprintf("phase %s: not ended %v after it was told to stop: %s", e.Phase, e.After, strings.Join(e.Names, ", "))
 }
 
-// Bounds are how long the phases may take to stop. Run then goes on with the next phase, and its error
-// names the members that have not ended. Zero: the default; negative: no bound.
+// Bounds are how long the phases may take to stop. Then [Manager.Run] goes on with the next phase, and its
+// error names what lives on. Zero: the default; negative: no bound.
 type Bounds struct {
-	// Lead: zero is the grace period and 15 s more. The lease is released within it.
+	// Lead: zero is the grace period and 15 s more. A member that hangs holds the lease beyond it.
 	Lead time.Duration
 	// Always: zero is the grace period and 15 s more. There is one grace period for Lead and Always: it
 	// begins when Run is told to stop.

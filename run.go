@@ -19,13 +19,13 @@ var errSyncTimeout = errors.New("not synced in time")
 // Run checks that the server answers, and starts the phases in their order. It works until ctx ends, a
 // member fails, or the lease is lost. Then it stops the phases in reverse. Controllers take no new work and
 // let running reconciles finish within the grace period; a lost lease cancels them at once. Then the lease
-// is released, and the caches and the servers end. When Run returns, everything that it started has ended,
-// except for the members that a *[StopTimeoutError] in its error names.
+// is released, and the caches and the servers end. Run returns nil for an end in good order: ctx was
+// cancelled without a cause or by a signal (see [SignalContext]), and everything ended without an error.
+// Otherwise the error joins the cause of ctx, a *leader.LostError, and the failures of members and of the check.
 //
-// Run returns nil for an end in good order: ctx was cancelled without a cause or by a signal (see
-// [SignalContext]), and everything ended without an error. Otherwise the error joins the cause of ctx, the
-// failure that stopped the manager, a *leader.LostError, and the failures of the stop. A log that blocks is
-// in it as [ErrLogBlocked], and a transport that hangs as [ErrTransportHung].
+// What hangs lives on after Run. The error names members and the election in a *[StopTimeoutError], a log by
+// [ErrLogBlocked], and a transport by [ErrTransportHung]. While a member of Lead lives on, so does the election,
+// and it renews the lease. Not named are checks of probes, handlers of webhooks, and files that hang.
 //
 // Run may be called again after it has returned and everything has ended. Before that it returns
 // [run.ErrRunning].
@@ -49,7 +49,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// run is Run without what the program has left behind.
+// run is Run without the log and the transports that hang.
 func (m *Manager) run(ctx context.Context) error {
 	m.logger.Info("manager starts", m.introduction()...)
 	err := m.bare.Check(ctx)

@@ -14,8 +14,8 @@ type SignalError struct{ Signal os.Signal }
 func (e *SignalError) Error() string { return fmt.Sprintf("signal: %v", e.Signal) }
 
 // SignalContext returns a context that ends with the first SIGINT or SIGTERM. Its cause is a *SignalError:
-// [Manager.Run] then takes no new work, lets running reconciles finish within the grace period, and returns
-// nil. A second signal ends the process at once, with the exit code of that signal in shells: 130 or 143.
+// [Manager.Run] then takes no new work, and lets running reconciles finish within the grace period. A second
+// signal ends the process at once, with the exit code of that signal in shells: 130 or 143.
 //
 // The main function calls it once. From then on the process handles these two signals in this way.
 func SignalContext() context.Context {

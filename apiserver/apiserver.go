@@ -41,10 +41,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -53,9 +49,8 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/memo"
 	"github.com/flyball-io/flyball/internal/apiserver/pki"
-	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/internal/apiserver/shared"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
-	"github.com/flyball-io/flyball/test/plane"
 )
 
 // Options configures a server. The zero value works.
@@ -72,7 +67,7 @@ type Options struct {
 	// Seed decides on uids, generated names, keys and tokens. Servers with equal seeds choose the same ones for the same
 	// requests.
 	Seed string
-	// History is how long old versions can be listed and watched. Zero means five minutes.
+	// History is how long old versions can be listed and watched: the last 131,072 at most. Zero means five minutes.
 	History time.Duration
 	// Bookmarks is the time between two bookmarks of a watch. Zero means a minute.
 	Bookmarks time.Duration
@@ -134,7 +129,7 @@ type Snapshot struct{ state *core.Snapshot }
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	ctx := t.Context()
-	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok && !inBubble() {
+	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok && !shared.InBubble() {
 		if deadline, bounded := d.Deadline(); bounded {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-min(20*time.Second, time.Until(deadline)/10)), errDeadline)
@@ -159,7 +154,7 @@ func Start(t testing.TB, o Options) *Server {
 
 // New starts a server with a state of its own, without a test. The context bounds only the build of the rules. The
 // caller must close the server.
-func New(ctx context.Context, o Options) (*Server, error) { return newOver(ctx, o, answers) }
+func New(ctx context.Context, o Options) (*Server, error) { return newOver(ctx, o, shared.Answers) }
 
 // newOver is [New] with a memory of answers.
 func newOver(ctx context.Context, o Options, answers *memo.Memory) (*Server, error) {
@@ -178,7 +173,7 @@ func newOver(ctx context.Context, o Options, answers *memo.Memory) (*Server, err
 	if err != nil {
 		return nil, err
 	}
-	asks, err := o.asks(ctx)
+	asks, err := shared.AsksFor(ctx, answers, shared.InBubble() || o.Now != nil, o.progress())
 	if err != nil {
 		return nil, err
 	}
@@ -187,19 +182,19 @@ func newOver(ctx context.Context, o Options, answers *memo.Memory) (*Server, err
 		now = time.Now
 	}
 	o.TLS = o.TLS || o.RBAC
-	definitions, unreadable := readDefinitions(o.CRDs, files)
+	definitions, unreadable := shared.ReadDefinitions(o.CRDs, files)
 	first, later := o.early(definitions)
-	begin, err := beginning(asks, o.RBAC, first, o.progress())
+	begin, err := asks.Beginning(o.RBAC, first, o.progress())
 	if err := errors.Join(unreadable, err); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	options := core.Options{Rules: asks.later, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
+	options := core.Options{Rules: asks.Later, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
 	state := core.New(options)
 	if err := fill(state, begin, o.State, now(), o.progress()); err != nil {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, Latency: o.Latency, FaultTime: faultTime()})
-	if err := define(handler.Step, later, o.progress()); err != nil {
+	if err := shared.Define(handler.Step, later, o.progress()); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if err := startControllers(handler, chosen, o); err != nil {
@@ -245,83 +240,6 @@ func (s *Server) Restore(snap *Snapshot) { s.web.Restore(snap.state) }
 // Compact drops the history, as a compaction of etcd does. Watches and continued lists of older versions get 410.
 func (s *Server) Compact() { s.web.Compact() }
 
-var shared struct {
-	sync.Mutex
-	client *rules.Client
-	kept   *memo.File // may be nil
-	err    error
-	begin  beginnings // may be nil
-}
-
-// errDeadline is the error if the timeout of "go test" is too short for the build.
-var errDeadline = errors.New(`the timeout of the test is over: run it again, and the build continues where it ended; or give "go test" more time by -timeout`)
-
-// rulesFor returns the function by which a new server asks the rules, inside or outside of a bubble.
-func rulesFor(ctx context.Context, progress io.Writer) (memo.Ask, error) {
-	if !inBubble() {
-		client, err := sharedRules(ctx, progress)
-		if err != nil {
-			return nil, err
-		}
-		return client.Do, nil
-	}
-	var client *rules.Client
-	var err error
-	// A context of a bubble cannot be used outside.
-	failed := runOutside(func() { client, err = sharedRules(context.Background(), progress) })
-	if err := errors.Join(failed, err); err != nil {
-		return nil, err
-	}
-	return asked{client}.do, nil
-}
-
-// answers remembers the answers of rules for all servers.
-var answers = memo.New(64 << 20)
-
-// sharedRules returns the client of the rules program that all servers share. The first call builds it.
-func sharedRules(ctx context.Context, progress io.Writer) (*rules.Client, error) {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.client == nil && shared.err == nil {
-		binary, err := rulesBinary(ctx, progress)
-		if err != nil {
-			if ctx.Err() == nil { // a later call may have more time
-				shared.err = err
-			}
-			return nil, err
-		}
-		client := newRules(binary)
-		if os.Getenv(plane.RulesEnv) != "" {
-			if err := client.Check(); err != nil {
-				client.Close()
-				shared.err = fmt.Errorf("apiserver: the rules program %s, which %s names: %w", binary, plane.RulesEnv, err)
-				return nil, shared.err
-			}
-		} else if kept, err := memo.Open(answersOf(binary)); err == nil { // without it all is asked anew
-			shared.kept = kept
-			answers.Use(kept)
-		}
-		shared.client = client
-	}
-	return shared.client, shared.err
-}
-
-// answersOf returns the file that keeps the answers of a rules program.
-func answersOf(binary string) string {
-	return filepath.Join(filepath.Dir(binary), "answers-"+strings.TrimPrefix(filepath.Base(binary), "rules-")+"-"+memo.Version())
-}
-
-// rulesBinary returns the file of the rules program, and builds it if that is necessary.
-func rulesBinary(ctx context.Context, progress io.Writer) (string, error) {
-	if name := os.Getenv(plane.RulesEnv); name != "" {
-		if _, err := os.Stat(name); err != nil {
-			return "", fmt.Errorf("apiserver: the rules program that %s names: %w", plane.RulesEnv, err)
-		}
-		return filepath.Abs(name)
-	}
-	return plane.BuildRules(ctx, progress)
-}
-
 // Wrap returns a runner of tests, as [testing.M] is, that runs the tests of m and then leaves the rules program. No
 // goroutine of a server is left when Run returns. Servers inside bubbles of testing/synctest need it:
 //
@@ -331,20 +249,11 @@ func Wrap(m interface{ Run() int }) interface{ Run() int } { return wrapped{m} }
 type wrapped struct{ m interface{ Run() int } }
 
 func (w wrapped) Run() int {
-	stop := serveOutside()
-	defer func() {
-		stop()
-		shared.Lock()
-		defer shared.Unlock()
-		if shared.client != nil {
-			shared.client.Close()
-		}
-		if shared.kept != nil {
-			answers.Use(nil)
-			shared.kept.Close()
-		}
-		shared.client, shared.kept, shared.err = nil, nil, nil
-		clear(shared.begin)
-	}()
+	stop := shared.ServeOutside()
+	defer shared.Leave()
+	defer stop()
 	return w.m.Run()
 }
+
+// errDeadline is the error if the timeout of "go test" is too short for the build.
+var errDeadline = errors.New(`the timeout of the test is over: run it again, and the build continues where it ended; or give "go test" more time by -timeout`)

@@ -41,7 +41,10 @@ func TestConformance(t *testing.T) {
 		name    string
 		compare func(*testing.T, pair)
 	}{
-		{"alone", func(t *testing.T, p pair) { p.compareEach(t, alone) }},
+		{"alone", func(t *testing.T, p pair) {
+			p.keepParameters(t)
+			p.compareEach(t, alone)
+		}},
 		{"together", func(t *testing.T, p pair) { p.compareTogether(t, together) }},
 	} {
 		t.Run(group.name, func(t *testing.T) {
@@ -80,14 +83,22 @@ func newPair(t *testing.T, real, memory server) pair {
 	return pair{[2]server{real, memory}, [2]*http.Client{httpClient(t, real.RESTConfig()), httpClient(t, memory.RESTConfig())}, new(atomic.Int64)}
 }
 
+// session begins a conversation with the real server, 0, or that in memory, 1, in a new namespace.
+func (p pair) session(t *testing.T, i int, ns string) *session {
+	t.Helper()
+	s := &session{t: t, client: p.clients[i], on: p.servers[i], url: p.servers[i].URL(), real: i == 0, ns: ns, names: map[string]string{}}
+	s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+	return s
+}
+
 // talk has a conversation with both servers, and returns how their answers differ. No other has the number n. patience
 // is that of the session.
 func (p pair) talk(t *testing.T, n, patience int, c conformanceCase) (differ []string) {
 	t.Helper()
 	var out [2][]string
-	for i, on := range p.servers {
-		s := &session{t: t, client: p.clients[i], on: on, url: on.URL(), real: i == 0, patience: patience, ns: fmt.Sprintf("c-%d", n), names: map[string]string{}}
-		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
+	for i := range p.servers {
+		s := p.session(t, i, fmt.Sprintf("c-%d", n))
+		s.patience = patience
 		c.run(s)
 		out[i] = s.out
 	}

@@ -149,7 +149,11 @@ func (e *events) frame() ([]byte, error) {
 	if _, err := io.ReadFull(e.r, size[:]); err != nil {
 		return nil, err
 	}
-	text := make([]byte, binary.BigEndian.Uint32(size[:]))
+	n := binary.BigEndian.Uint32(size[:])
+	if n > 64<<20 { // such as of a body that is no frame
+		return nil, fmt.Errorf("a frame of %d bytes", n)
+	}
+	text := make([]byte, n)
 	if _, err := io.ReadFull(e.r, text); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"os"
 	"testing"
@@ -11,14 +10,14 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/memo"
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/internal/apiserver/shared"
 	"github.com/flyball-io/flyball/internal/apiserver/web"
-	"github.com/flyball-io/flyball/test/plane"
 )
 
 // Direct returns rules that remember nothing.
 func Direct(t testing.TB) core.Rules {
 	t.Helper()
-	client, err := sharedRules(t.Context(), os.Stderr)
+	client, err := shared.Rules(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +27,7 @@ func Direct(t testing.TB) core.Rules {
 // Own returns the rules of a program of its own, whose frames are bounded.
 func Own(t testing.TB, frame int) core.Rules {
 	t.Helper()
-	binary, err := rulesBinary(t.Context(), os.Stderr)
+	binary, err := shared.Binary(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,31 +58,14 @@ func NewOver(ctx context.Context, o Options, answers *memo.Memory) (*Server, err
 // Beginning returns the first objects of new states, and rules that remember answers.
 func Beginning(t testing.TB) (*core.Beginning, core.Rules) {
 	t.Helper()
-	do, err := rulesFor(t.Context(), os.Stderr)
+	do, err := shared.Ask(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := core.Rules(answers.Over(do, memo.Creates))
-	b, err := beginning(asks{first: ask}, false, nil, os.Stderr)
+	ask := core.Rules(shared.Answers.Over(do, memo.Creates))
+	b, err := shared.Asks{First: ask}.Beginning(false, nil, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b, ask
-}
-
-// Impatient starts the rules as the first call of a process does, with a context that has ended. It returns the error of
-// that call, and the error that is kept for later calls.
-func Impatient(t *testing.T) (err, later error) {
-	t.Setenv(plane.RulesEnv, "")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	shared.Lock()
-	client := shared.client
-	shared.client = nil
-	shared.Unlock()
-	_, err = sharedRules(ctx, io.Discard)
-	shared.Lock()
-	defer shared.Unlock()
-	later, shared.client, shared.err = shared.err, client, nil
-	return err, later
 }

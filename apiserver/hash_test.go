@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/apiserver/shared"
 )
 
 // The hash of a template is that of Kubernetes 1.36. TestControllersAsTheRealOnes compares more hashes, with the real
 // controllers.
 func TestTemplateHash(t *testing.T) {
-	ask, err := rulesFor(t.Context(), nil)
+	ask, err := shared.Ask(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

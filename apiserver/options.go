@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/apiserver/shared"
 )
 
 // check returns an error that names each field with a value that can only be a mistake.
@@ -30,7 +32,7 @@ func (o Options) check() error {
 
 // files returns the files of CRDs. Files that are missing are found here, before the rules are built.
 func (o Options) files() (crds []string, err error) {
-	if crds, err = filesOf(o.CRDs); err != nil {
+	if crds, err = shared.FilesOf(o.CRDs); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if o.State != "" {
@@ -47,4 +49,13 @@ func (o Options) progress() io.Writer {
 		return o.Progress
 	}
 	return os.Stderr
+}
+
+// early returns the definitions that are part of the first objects, and those that are created after them: all, if a
+// file has other objects of the state.
+func (o Options) early(definitions []shared.Definition) (first, later []shared.Definition) {
+	if o.State != "" {
+		return nil, definitions
+	}
+	return shared.Early(definitions)
 }

@@ -61,10 +61,3 @@ func TestApplyAnUnknownKind(t *testing.T) {
 		}
 	}
 }
-
-// A call whose context ends during the build leaves no error to later ones.
-func TestACallWithoutTime(t *testing.T) {
-	if err, later := apiserver.Impatient(t); err == nil || later != nil {
-		t.Errorf("the call got %v, later ones %v", err, later)
-	}
-}

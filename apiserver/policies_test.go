@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -50,6 +51,17 @@ func (s *session) marker() {
 		}
 		s.discard(fmt.Sprintf(policyPath, sort, "policybindings") + "/" + name)
 		s.discard(fmt.Sprintf(policyPath, sort, "policies") + "/" + name)
+	}
+}
+
+// keepParameters creates a policy for each built-in kind that cases use as the paramKind of theirs. It stays until the test
+// ends. The real server stops the informer of such a kind with the last policy that uses it, and never starts it again.
+func (p pair) keepParameters(t *testing.T) {
+	t.Helper()
+	s := p.session(t, 0, "kept-parameters")
+	for i, kind := range [][2]string{{"v1", "ConfigMap"}, {"events.k8s.io/v1", "Event"}, {"autoscaling/v1", "HorizontalPodAutoscaler"}} {
+		s.policy("Validating", fmt.Sprint("kept-", i), onMaps+fmt.Sprintf(`,"paramKind":{"apiVersion":%q,"kind":%q},"validations":[{"expression":"true"}]`, kind[0], kind[1]),
+			denies+`,"paramRef":{"name":"none","parameterNotFoundAction":"Allow"}`)
 	}
 }
 

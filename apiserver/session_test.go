@@ -87,7 +87,9 @@ func (s *session) do(method, path, body string, header ...string) answer {
 		resp.Header.Del("Warning")
 	}
 	head := fmt.Sprintf("%s %s: %d %s", method, s.hide(path), resp.StatusCode, s.headers(resp.Header))
-	text = credential.ReplaceAll(s.json(text, resp.Header.Get("Content-Type")), nil)
+	if text = s.json(text, resp.Header.Get("Content-Type")); bytes.Contains(text, []byte("X509SHA256=")) {
+		text = credential.ReplaceAll(text, nil)
+	}
 	var a answer
 	if json.Unmarshal(text, &a) != nil { // it is plain text
 		text = checks.ReplaceAll(text, nil)
@@ -191,7 +193,7 @@ func (s *session) normal(text []byte) string {
 		return string(text)
 	}
 	var v any
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(folded(text)))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
 		return fmt.Sprintf("%q: %v", text, err)
@@ -302,12 +304,34 @@ var (
 	inPath     = regexp.MustCompile(`(resourceVersion|continue)=[^&]+`)
 )
 
+// folded replaces runs of one letter in a large text by the letter and their length: ten patterns are looked for in it.
+func folded(text []byte) []byte {
+	const large, long = 1 << 16, 1000
+	if len(text) < large {
+		return text
+	}
+	var out []byte
+	for i := 0; i < len(text); {
+		j := i + 1
+		for j < len(text) && text[j] == text[i] {
+			j++
+		}
+		if run := text[i:j]; len(run) < long {
+			out = append(out, run...)
+		} else {
+			out = fmt.Appendf(out, "%c×%d", run[0], len(run))
+		}
+		i = j
+	}
+	return out
+}
+
 // hide replaces what chance and the clock decide in a text.
 func (s *session) hide(text string) string {
 	if s.verbatim {
 		return text
 	}
-	text = withoutTime.replace(text) // first: the digits of a name or a uid may be in it
+	text = withoutTime.replace(string(folded([]byte(text)))) // first: the digits of a name or a uid may be in it
 	for name, short := range s.names {
 		text = strings.ReplaceAll(text, name, short)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-io/flyball/store"
 )
 
-// find yields the entries that a list reads, by a query.
+// find yields the entries that a list reads, by a query. Each is lent until the next one.
 func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOptions) (q informer.Query, all iter.Seq[informer.Found], err error) {
 	h, err := c.resolve(ctx, proto, o.Kind)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Cache) find(ctx context.Context, proto object.Object, o client.ListOpti
 	if err := h.honors(proto, o); err != nil {
 		return q, nil, err
 	}
-	q = informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable}
+	q = informer.Query{Namespace: o.Namespace, Labels: o.Labels, EvenUnavailable: o.EvenUnavailable, Lent: true}
 	if h.clusterScoped() {
 		q.Namespace = ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
 // Get implements client.Reader. The answer is the state that the cache holds now.
@@ -21,11 +22,8 @@ func (c *Cache) Get(ctx context.Context, key object.Key, into object.Object, o c
 	if err != nil {
 		return err
 	}
-	e, err := in.Entry(key, readOptions(o.EvenUnavailable)...)
-	if err != nil {
-		return h.explainMissing(key, err)
-	}
-	return in.Decode(e, into)
+	err = in.Look(key, func(e *store.Entry) error { return in.Decode(e, into) }, readOptions(o.EvenUnavailable)...)
+	return h.explainMissing(key, err)
 }
 
 // readOptions returns the read options of an informer.

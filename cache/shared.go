@@ -129,7 +129,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 	group, ctx := run.New(ctx)
 	c.group, c.ctx = group, ctx
-	for _, s := range c.shared {
+	for _, s := range c.sorted() {
 		c.start(s)
 	}
 	c.mu.Unlock()
@@ -191,14 +191,19 @@ func (c *Cache) unsynced() (*shared, <-chan struct{}) {
 func (c *Cache) informers() []*informer.Informer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sorted := slices.SortedFunc(maps.Values(c.shared), func(a, b *shared) int {
-		return cmp.Or(
-			cmp.Compare(a.kind.GVK.String(), b.kind.GVK.String()),
-			cmp.Compare(a.sel.String(), b.sel.String()))
-	})
+	sorted := c.sorted()
 	all := make([]*informer.Informer, len(sorted))
 	for i, s := range sorted {
 		all[i] = s.informer()
 	}
 	return all
+}
+
+// sorted returns the informers by kind and selection. c.mu is held.
+func (c *Cache) sorted() []*shared {
+	return slices.SortedFunc(maps.Values(c.shared), func(a, b *shared) int {
+		return cmp.Or(
+			cmp.Compare(a.kind.GVK.String(), b.kind.GVK.String()),
+			cmp.Compare(a.sel.String(), b.sel.String()))
+	})
 }

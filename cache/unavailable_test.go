@@ -155,7 +155,7 @@ func TestUnavailableKindAnswersNoRead(t *testing.T) {
 				continue
 			}
 			if u.Kind != widgetV1 || u.Since.Sub(began) > 10*time.Second || !slices.Equal(u.Served, []string{"v2"}) ||
-				!strings.Contains(err.Error(), "v1 is no longer served; v2 is") {
+				!strings.Contains(err.Error(), "discovery has the kind in v2 only") {
 				t.Errorf("%s: %v (since %v)", name, err, u.Since.Sub(began))
 			}
 		}
@@ -194,7 +194,7 @@ func TestUnservedKindTellsWhyAndSyncsLater(t *testing.T) {
 		server *apiServer
 		want   string
 	}{
-		"another version": {&apiServer{versions: []string{"v2"}}, "v1 is no longer served; v2 is"},
+		"another version": {&apiServer{versions: []string{"v2"}}, "discovery has the kind in v2 only"},
 		"no version":      {&apiServer{}, "in no version"},
 		"a page":          {&apiServer{fault: html}, "discovery cannot tell"},
 		"a page for one path": {&apiServer{versions: []string{"v1"}, fault: func(r *http.Request) *http.Response {

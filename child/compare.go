@@ -152,9 +152,10 @@ func (d differ) within(path string, want, live []any) string {
 	}
 	next := 0
 	for i, w := range want {
-		found := slices.IndexFunc(live[next:], func(l any) bool { return d.value("", w, l) == "" })
+		path := at(path, i) // never empty, so that a plain value differs in a path that says so
+		found := slices.IndexFunc(live[next:], func(l any) bool { return d.value(path, w, l) == "" })
 		if found < 0 {
-			return at(path, i)
+			return path
 		}
 		next += found + 1
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +23,8 @@ import (
 // Prune reads it from the server and asks keep again. It never deletes a later object of the same name.
 // The garbage collector deletes the dependents in the background.
 //
-// opts restrict the list. If a deletion fails, Prune continues with the others and joins the errors.
+// From a cache it reads the objects of the owner only; see [client.OwnedBy]. Where that fails it lists the namespace, and
+// may ask keep again. opts restrict the list. If a deletion fails, Prune continues with the others and joins the errors.
 func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, keep func(P) bool, opts ...client.ListOption) ([]object.Key, error) {
 	if err := checkOwner(owner); err != nil {
 		return nil, err
@@ -35,16 +37,14 @@ func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 		return nil, fmt.Errorf("owner: %w", err)
 	}
 	if ns := owner.GetNamespace(); ns != "" {
-		opts = append(append([]client.ListOption{}, opts...), client.InNamespace(ns))
+		opts = append(slices.Clip(opts), client.InNamespace(ns))
 	}
-	var unwanted []P
-	for p, err := range client.List[T, P](ctx, c, opts...) {
-		if err != nil {
-			return nil, fmt.Errorf("children of %s: %w", describe(c.Scheme(), owner), err)
-		}
-		if taken(owner, gvk, p, "") == nil && p.GetDeletionTimestamp() == nil && !keep(p) {
-			unwanted = append(unwanted, p)
-		}
+	unwanted, err := unwantedOf(ctx, c, owner, gvk, keep, append(slices.Clip(opts), client.OwnedBy(owner.GetUID())))
+	if err != nil { // no cache has the kind, or the client is one that cannot answer it: what else is wrong shows again
+		unwanted, err = unwantedOf(ctx, c, owner, gvk, keep, opts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("children of %s: %w", describe(c.Scheme(), owner), err)
 	}
 	var deleted []object.Key
 	var errs []error
@@ -58,6 +58,19 @@ func Prune[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner o
 		}
 	}
 	return deleted, errors.Join(errs...)
+}
+
+// unwantedOf lists the children that are not kept.
+func unwantedOf[T any, P object.Ptr[T]](ctx context.Context, c client.Client, owner object.Object, gvk schema.GroupVersionKind, keep func(P) bool, opts []client.ListOption) (unwanted []P, err error) {
+	for p, err := range client.List[T, P](ctx, c, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		if taken(owner, gvk, p, "") == nil && p.GetDeletionTimestamp() == nil && !keep(p) {
+			unwanted = append(unwanted, p)
+		}
+	}
+	return unwanted, nil
 }
 
 // prune deletes a child in the version that was read. If the child has another version by now, prune

@@ -217,3 +217,65 @@ type seeing struct {
 func (s seeing) List(context.Context, object.Object, client.ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) { yield(s.view.DeepCopy(), nil) }
 }
+
+// counting counts the objects that lists yield.
+type counting struct {
+	reads
+	listed int
+}
+
+func (l *counting) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
+	return func(yield func(object.Object, error) bool) {
+		for obj, err := range l.reads.List(ctx, proto, o) {
+			if l.listed++; !yield(obj, err) {
+				return
+			}
+		}
+	}
+}
+
+// From a cache Prune reads the objects of its owner, and not all of the namespace.
+func TestPruneReadsChildrenOnly(t *testing.T) {
+	c := newCluster(t)
+	other := c.parent("others")
+	for i := range 20 {
+		s := secret(fmt.Sprint("s", i), "p", nil)
+		owner := other
+		if i < 3 {
+			owner = c.owner
+		}
+		_, _, err := child.Ensure(t.Context(), c, owner, s)
+		c.check(err)
+	}
+	shared, err := cache.New(cache.Connect(c.Live), cache.Options{})
+	c.check(err)
+	_, err = shared.Open(t.Context(), &corev1.Secret{}, client.Selection{})
+	c.check(err)
+	c.run(shared)
+	l := &counting{reads: reads{c.Live, shared}}
+	gone, err := child.Prune(t.Context(), l, c.owner, func(s *corev1.Secret) bool { return s.Name != "s1" })
+	if c.check(err); len(gone) != 1 || gone[0].Name != "s1" || l.listed != 3 {
+		t.Errorf("deleted %v, read %d objects, want 3", gone, l.listed)
+	}
+}
+
+// without is a client whose lists take no field selector.
+type without struct{ *cluster }
+
+func (w without) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
+	if o.Fields != nil {
+		return func(yield func(object.Object, error) bool) { yield(nil, errors.New("no field selectors here")) }
+	}
+	return w.cluster.List(ctx, proto, o)
+}
+
+// A client that cannot list by owner is asked for all of the namespace.
+func TestPruneWithoutListsByOwner(t *testing.T) {
+	c := newCluster(t)
+	_, _, err := child.Ensure(t.Context(), c, c.owner, secret("a", "p", nil))
+	c.check(err)
+	gone, err := child.Prune(t.Context(), without{c}, c.owner, func(*corev1.Secret) bool { return false })
+	if c.check(err); len(gone) != 1 {
+		t.Errorf("deleted %v", gone)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
@@ -26,18 +27,15 @@ type definitions struct {
 
 // definition is what is known of the definition of a kind. The lock of definitions guards it.
 type definition struct {
-	name string    // of the definition; another one is another definition
-	uid  types.UID // of the definition when it was read; empty: it was not read
-	err  error     // why it was not read; nil with a uid, and before the first attempt
-	next time.Time // the earliest time of the next attempt
-	gap  time.Duration
-	busy bool // an attempt is under way
+	name string          // of the definition; another one is another definition
+	uid  types.UID       // of the definition when it was read; empty: it was not read
+	err  error           // why it was not read; nil with a uid, and before the first attempt
+	wait backoff.Backoff // until the next attempt
+	busy bool            // an attempt is under way
 }
 
-const (
-	minDefineGap = time.Minute // from a failed attempt to read a definition to the next; it doubles
-	maxDefineGap = time.Hour
-)
+// defining is the backoff of reading a definition.
+var defining = backoff.Policy{Base: time.Minute, Max: time.Hour}
 
 var (
 	errNotCustom = errors.New("the kind is not one of a CustomResourceDefinition")
@@ -95,9 +93,9 @@ func (all *definitions) begin(gk schema.GroupKind, name string) *definition {
 	case name == "":
 		return nil
 	case d == nil || d.name != name && !d.busy:
-		d = &definition{name: name}
+		d = &definition{name: name, wait: backoff.Backoff{Policy: defining}}
 		all.kinds[gk] = d
-	case d.busy || d.uid != "" || time.Now().Before(d.next):
+	case d.busy || d.uid != "" || time.Now().Before(d.wait.Until):
 		return nil
 	}
 	d.busy = true
@@ -108,11 +106,11 @@ func (all *definitions) end(d *definition, uid types.UID, err error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	d.busy, d.uid, d.err = false, uid, err
-	d.gap = min(max(2*d.gap, minDefineGap), maxDefineGap)
+	now := time.Now()
+	d.wait.Fail(now)
 	if noDefinition(err, d.name) {
-		d.err, d.gap = errNotCustom, maxDefineGap
+		d.err, d.wait.Until = errNotCustom, now.Add(defining.Max)
 	}
-	d.next = time.Now().Add(d.gap)
 }
 
 // known returns the name of the definition of a kind if it was read, else why not.

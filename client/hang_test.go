@@ -140,7 +140,7 @@ func TestCallsEndWhateverHangs(t *testing.T) {
 					return err
 				},
 				"mapping": func(ctx context.Context) error { _, err := c.Mapping(ctx, widgetGVK); return err },
-				"served":  func(ctx context.Context) error { _, err := c.Feed(podGVK, Selection{}).Served(ctx); return err },
+				"served":  func(ctx context.Context) error { _, _, err := c.Feed(podGVK, Selection{}).Served(ctx); return err },
 				"check":   c.Check,
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

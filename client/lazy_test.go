@@ -97,7 +97,7 @@ func TestQuestionWaitsForItsOwnGroupVersionsOnly(t *testing.T) {
 								want, hangs = append(want, gv.String()), hangs || s.hangs[gv]
 							}
 						}
-						_, err = c.Feed(gvk, Selection{}).Served(t.Context())
+						_, _, err = c.Feed(gvk, Selection{}).Served(t.Context())
 					} else {
 						_, err = m.Mapping(t.Context(), gvk)
 					}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/flyball-io/flyball/internal/jitter"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -27,7 +27,7 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
-	// direct requests are sent once: the caller has its own retry policy.
+	// direct requests are never sent again after a wait: the caller has its own retry policy.
 	direct bool
 	// stream is set for a watch: its body may be silent.
 	stream bool
@@ -117,15 +117,15 @@ func (l *link) pause(ctx context.Context, r *request, try int, err error) time.D
 	if wait == 0 {
 		return 0
 	}
-	wait += rand.N(wait/10 + 1)
+	wait += jitter.N(wait/10 + 1)
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
 		return 0
 	}
 	return wait
 }
 
-// repeatable reports whether the request may be sent again after a failure: it is a read, or the API server
-// itself says that it has not processed the request. See ADR 36.
+// repeatable reports whether the request may be sent again after a failure: it is a read, or the API server says
+// that it has not processed it. pause repeats only after a 429 or 503 with Retry-After. See ADR 36.
 func (r *request) repeatable(err failed) bool {
 	return r.method == http.MethodGet || err.request().refused
 }

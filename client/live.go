@@ -75,16 +75,16 @@ type Options struct {
 // Run, and its goroutines are those of requests. Each request ends with its ctx, also if a credential plugin,
 // a dialer or a wrapper of the transport hangs; see [Live.Hung]. [Live.Close] closes its idle connections.
 type Live struct {
-	scheme *runtime.Scheme
-	mapper meta.RESTMapper
-	link   *link
-	owner  string
-	dryRun bool
-	fence  func(Call) error // nil: none
-	limit  *limit           // nil: none
-	held   heldFunc         // nil: none
-	plain  *sync.Map        // the resources for which the server refuses protobuf
-	recent *recent
+	scheme    *runtime.Scheme
+	mapper    meta.RESTMapper
+	link      *link
+	owner     string
+	dryRun    bool
+	fence     func(Call) error // nil: none
+	limit     *limit           // nil: none
+	held      heldFunc         // nil: none
+	plain     *sync.Map        // the resources for which the server refuses protobuf
+	originals *originals
 	// defined has the definitions of kinds, for feeds.
 	defined *definitions
 }
@@ -95,7 +95,7 @@ var (
 )
 
 // New makes a client for the cluster of the configuration. It reads the files that the configuration
-// names, and sends nothing; [Live.Check] asks the server. The error is a [ConfigError].
+// names, whatever their size, and sends nothing; [Live.Check] asks the server. The error is a [ConfigError].
 func New(cfg *rest.Config, o Options) (*Live, error) {
 	if cfg == nil {
 		return nil, &ConfigError{Source: "rest.Config", cause: errors.New("is nil")}
@@ -119,7 +119,7 @@ func New(cfg *rest.Config, o Options) (*Live, error) {
 	}
 	return &Live{
 		scheme: o.Scheme, mapper: o.Mapper, link: l, owner: o.FieldOwner, dryRun: o.DryRun, limit: newLimit(o.QPS, o.Burst),
-		plain: new(sync.Map), recent: new(recent),
+		plain: new(sync.Map), originals: new(originals),
 		defined: &definitions{kinds: map[schema.GroupKind]*definition{}},
 	}, nil
 }

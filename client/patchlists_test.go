@@ -237,7 +237,7 @@ func TestDiffKeepsUnknownFieldsAsAnUpdateDoes(t *testing.T) {
 			after := before.DeepCopyObject().(*tree)
 			after.Spec.change(rand.New(rand.NewPCG(seed, 2)))
 			if otherRead {
-				c.recent = new(recent) // of another client: it is read again
+				c.originals = new(originals) // of another client: it is read again
 			}
 			err = write(c, before, after)
 			return now(), err

@@ -26,7 +26,7 @@ func (c *Live) Get(ctx context.Context, key object.Key, into object.Object, o Ge
 	if err := raw.Decode(into); err != nil {
 		return err
 	}
-	c.recent.note(raw, into)
+	c.originals.note(raw, into)
 	return nil
 }
 
@@ -126,10 +126,15 @@ func selectorQuery(o *Selection) url.Values {
 
 // selects reports whether any object can match. A selector that matches nothing has an empty text.
 // The server selects everything by an empty text. Invalid label keys and values are an
-// *ArgumentError: the server reads a comma in a value as another requirement.
+// *ArgumentError: the server reads a comma in a value as another requirement. So is [OwnedBy].
 func selects(o *Selection) (bool, error) {
 	if o.Fields == fields.Nothing() {
 		return false, nil
+	}
+	if o.Fields != nil {
+		if _, owned := o.Fields.RequiresExactMatch(wire.OwnerUIDs); owned {
+			return false, badSelector(o.Fields.String(), wire.ErrNoOwners)
+		}
 	}
 	if o.Labels == nil {
 		return true, nil

@@ -2,11 +2,15 @@ package client
 
 import (
 	"cmp"
+	"errors"
 	"strconv"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // MatchingLabels matches objects that have all these labels with these values.
@@ -46,6 +50,28 @@ func (m MatchingFields) ApplyToList(o *ListOptions) {
 
 // ApplyToWrite implements [WriteOption], for [DeleteAll].
 func (m MatchingFields) ApplyToWrite(op *Op) { m.ApplyToList(&op.Select) }
+
+// OwnedBy matches objects with an owner of this uid, controller or not. A cache answers it by an index, which it makes
+// when it is first asked. The API server has no such selector: a list, a watch or a [DeleteAll] that is sent to it is an
+// [ArgumentError]. So is an empty uid.
+//
+//	client.List[corev1.Pod](ctx, mgr.Client(), client.InNamespace(set.Namespace), client.OwnedBy(set.UID))
+type OwnedBy types.UID
+
+// ApplyToList implements [ListOption].
+func (u OwnedBy) ApplyToList(o *ListOptions) {
+	var err error
+	if u == "" {
+		err = errNoUID
+	}
+	s := fields.OneTermEqualSelector(wire.OwnerUIDs, string(u))
+	o.match(s.String(), Selection{Fields: s}, err)
+}
+
+// ApplyToWrite implements [WriteOption], for [DeleteAll].
+func (u OwnedBy) ApplyToWrite(op *Op) { u.ApplyToList(&op.Select) }
+
+var errNoUID = errors.New("the uid of the owner is empty: it was not read from a server")
 
 // FieldSelector matches objects by a field selector in text form, "spec.nodeName=a". If it does not
 // parse, the call fails with an [ArgumentError].

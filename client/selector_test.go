@@ -94,7 +94,7 @@ func TestSelectorsAddUp(t *testing.T) {
 		WriteOption
 	}{
 		"label": LabelSelector("a in ("), "field": FieldSelector("a"), "label value": MatchingLabels{"a": "no spaces"}, "label key": MatchingLabels{"\xff": "x"},
-		"fields": MatchingFields{"a": "\xff"}, "field text": FieldSelector("a=\xff"),
+		"no owner": OwnedBy(""), "an owner": OwnedBy("u"), "fields": MatchingFields{"a": "\xff"}, "field text": FieldSelector("a=\xff"),
 	} {
 		_, errs := names(t, List[corev1.Pod](t.Context(), f.client(Options{}), bad))
 		if len(errs) != 1 || !is[*ArgumentError](errs[0]) {

@@ -10,26 +10,27 @@ import (
 
 var errReset = errors.New("the mapper was reset meanwhile")
 
-// Served asks the server which versions of the kind it serves. With an error nothing is known about the kind.
+// Served asks the server whether it serves the kind in the version of the feed, and in which others. With an error
+// nothing is known about the kind.
 //
 // It is what one server serves at this moment: another one of the same cluster may serve more. That a kind
 // is gone is for [Feed.Gone] to say.
 //
 // A call returns what was asked after it began. Concurrent calls share that.
-func (f *Feed) Served(ctx context.Context) (discovery.Serving, error) {
+func (f *Feed) Served(ctx context.Context) (here bool, elsewhere []string, err error) {
 	m, own := f.c.mapper.(*mapper)
 	if !own {
 		m = newMapper(f.c.link)
 	}
 	all, err := m.discoverNow(ctx, inGroup(f.kind.GVK.Group))
 	if err != nil {
-		return discovery.Serving{}, err
+		return false, nil, err
 	}
-	s, err := all.Serving(f.kind.GVK)
+	here, elsewhere, err = all.Serving(f.kind.GVK)
 	if err != nil {
 		err = fmt.Errorf("discover %s: %w", f.kind.GVK.Kind, err)
 	}
-	return s, err
+	return here, elsewhere, err
 }
 
 // discoverNow returns what the server serves, read after the call began: the groups, and the resources of the

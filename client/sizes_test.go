@@ -35,7 +35,7 @@ func readSizes[T any, P object.Ptr[T]](t *testing.T, c sizes.Case) {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	must := func(err error) {
 		t.Helper()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -38,6 +39,9 @@ type tripEnd struct {
 func (t *trips) do(ctx context.Context, trip func() (*http.Response, error)) (*http.Response, error) {
 	if err := t.admit(ctx); err != nil {
 		return nil, err
+	}
+	if ctxkey.Turn(ctx) != nil { // a simulation hangs nowhere, and names the line that calls
+		return trip()
 	}
 	returned := make(chan tripEnd)
 	abandoned := make(chan struct{})

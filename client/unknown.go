@@ -117,7 +117,7 @@ func (r *request) keeping(ctx context.Context, found bool, err error, restore fu
 func (c *Live) asRead(ctx context.Context, p *plan, o object.Object, enc wire.Encoding, newer bool) (read wire.Raw, ok bool, err error) {
 	key, uid, version := p.target.call.Key, o.GetUID(), o.GetResourceVersion()
 	if uid != "" && version != "" {
-		if read, ok = c.recent.find(o, uid, version); ok && serves(read, o, enc) {
+		if read, ok = c.originals.find(o, uid, version); ok && serves(read, o, enc) {
 			return read, true, nil
 		}
 		if c.held != nil && p.op.Body == nil {

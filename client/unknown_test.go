@@ -294,7 +294,7 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.Spec.Replicas = 3
-	c.recent = new(recent) // the version is not in memory
+	c.originals = new(originals) // the version is not in memory
 	if _, err := UpdateSub(t.Context(), c, testobj.Deployment("web/d"), "scale", got); err != nil {
 		t.Fatal(err)
 	}
@@ -305,11 +305,11 @@ func TestUpdateSubKeepsUnknownFields(t *testing.T) {
 }
 
 // The objects that were read last are kept within a bound. A newer version replaces the older one.
-func TestRecentIsBounded(t *testing.T) {
+func TestOriginalsAreBounded(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(widgetGVK, &partWidget{})
 	k := &wire.Kind{GVK: widgetGVK, Scheme: s}
-	var r recent
+	var r originals
 	note := func(i, version int, more string) *partWidget {
 		doc := fmt.Sprintf(`{"metadata":{"name":"w","uid":"u%d","resourceVersion":"%d"}%s}`, i, version, more)
 		raw := wire.Raw{Kind: k, Encoding: wire.JSON, Bytes: []byte(doc)}
@@ -338,7 +338,7 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 	for i := range 100 {
 		last := note(i, 3, large)
-		if r.size > recentBytes || found(last) < len(large) {
+		if r.size > originalBytes || found(last) < len(large) {
 			t.Fatal("not kept, or too much", r.size)
 		}
 	}
@@ -346,7 +346,7 @@ func TestRecentIsBounded(t *testing.T) {
 		t.Error(n)
 	}
 	kept := r.size
-	huge := note(1000, 1, `,"x":"`+strings.Repeat("x", recentBytes)+`"`)
+	huge := note(1000, 1, `,"x":"`+strings.Repeat("x", originalBytes)+`"`)
 	if found(huge) != -1 || r.size != kept {
 		t.Error("kept what is larger than all", r.size)
 	}

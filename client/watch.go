@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/flyball-io/flyball/internal/jitter"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
@@ -93,7 +93,7 @@ func Watch[T any, P object.Ptr[T]](ctx context.Context, c *Live, opts ...ListOpt
 	}
 	o.Match = "" // the API has it for lists only
 	query := listQuery(&o)
-	last := 5*time.Minute + rand.N(5*time.Minute)
+	last := 5*time.Minute + jitter.N(5*time.Minute)
 	watchParameters(query, wire.WatchQuery{Timeout: last})
 	wctx, cancel := context.WithCancelCause(ctx)
 	kind := c.wireKind(gvk, proto)

@@ -58,7 +58,7 @@ func (c *Live) Write(ctx context.Context, op Op) (object.Object, error) {
 		return nil, err
 	}
 	if !op.DryRun {
-		c.recent.note(raw, out)
+		c.originals.note(raw, out)
 	}
 	return out, nil
 }

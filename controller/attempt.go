@@ -23,7 +23,7 @@ const persistent = 5
 type attempt[R comparable] struct {
 	*running[R]
 	item   workqueue.Item[R, reconcile.Cause]
-	number int // 1 for the first since the last success
+	number int // see Reconciled.Attempt
 	began  time.Time
 
 	once   sync.Once

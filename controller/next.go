@@ -19,7 +19,7 @@ const (
 	Requeue
 	// Failed: an error or a panic; a retry after the same delay.
 	Failed
-	// Terminal: an error marked by reconcile.Terminal; no retry until something changes.
+	// Terminal: an error marked by reconcile.Terminal; no retry until something changes. Metrics say "error".
 	Terminal
 )
 

@@ -27,13 +27,13 @@ type Options struct {
 	// the leader alone. The other replicas reconcile the same objects at the same time. The reconciler
 	// writes by flyball.Manager.Unfenced. Without an election it changes nothing.
 	EveryReplica bool
-	// RateLimiter makes the policy of delays after errors. It is called for each run of the controller.
-	// Nil: workqueue.DefaultLimiter[any], which is 5 ms doubling to 1000 s for each request, and 10 a
-	// second with a burst of 100 for all together.
+	// RateLimiter makes the policy of delays after errors. [NewWith] calls it, to check what it makes, and
+	// so does each run. Nil: workqueue.DefaultLimiter[any], which is 5 ms doubling to 1000 s for each
+	// request, and 10 a second with a burst of 100 for all together.
 	RateLimiter func() workqueue.RateLimiter[any]
 	// Priority returns the priority of a request that an event causes; higher goes first. Retries and
-	// requeues keep their priority. It must be quick. Nil, and where it panics: LowPriority for Listed
-	// and Resynced, 0 for all else.
+	// requeues keep it, unless the Result has another. It must be quick. Nil, and where it panics:
+	// LowPriority for Listed and Resynced, 0 for all else.
 	Priority func(reconcile.Cause) int
 	// Resync is the period in which each object of For is reconciled again without a change, with
 	// reconcile.Resynced as the cause. Without a For, the handlers of the sources are called for each
@@ -96,7 +96,8 @@ type Reconciled struct {
 	Request any
 	Outcome Outcome
 	Cause   reconcile.Cause
-	// Attempt is 1 for the first try, and one more for each failure since the last success.
+	// Attempt is 1, and one more for each Failed and Requeue since the last other outcome that the rate limiter
+	// has counted: none during a backoff. A BucketLimiter alone counts nothing, so that Attempt is always 1.
 	Attempt  int
 	Took     time.Duration
 	Panicked bool
@@ -112,9 +113,8 @@ type Problem struct {
 	// Source is as in "Watches(Pod)", and Part is "predicate", "handler" or "source". Without a Source,
 	// Part is "priority", "logger" or "hook".
 	Source, Part string
-	// Panicked distinguishes panics from errors.
-	Panicked bool
-	Err      error
+	Panicked     bool // else Err was returned
+	Err          error
 }
 
 // badOption is the error for an option or source of the controller called name. Field is a field of

@@ -47,19 +47,11 @@ func (r *reporter) problem(part string, err error) {
 }
 
 func (r *reporter) log(part string, err error) {
-	suppressed, ok := r.lines.Take()
-	if !ok {
-		return
-	}
-	attrs := []any{"part", part, "err", err, "suppressed", suppressed}
-	if p, ok := errors.AsType[*run.PanicError](err); ok {
-		attrs = append(attrs, "stack", string(p.Stack))
-	}
 	text, level := "part of the controller failed", slog.LevelError
 	if _, slow := errors.AsType[*OverdueError](err); slow {
 		text, level = "source takes long", slog.LevelWarn
 	} else if r.source != "" {
 		text = "source failed"
 	}
-	r.logger.Log(context.Background(), level, text, attrs...)
+	r.lines.Next(r.logger).Log(context.Background(), level, text, logguard.ErrAttrs(err, "part", part)...)
 }

@@ -22,8 +22,9 @@ type running[R comparable] struct {
 	queue    *workqueue.Queue[R, reconcile.Cause]
 	feeds    []*feed[R]
 	attempts attempts[R]
-	failed   atomic.Pointer[failure[R]] // the latest; see record
-	own      *reporter                  // of problems that belong to no source
+	failed   atomic.Pointer[failure[R]]     // the latest; see record
+	own      *reporter                      // of problems that belong to no source
+	begins   func(request any) (end func()) // of each reconcile; nil outside of a simulation
 }
 
 func newRunning[R comparable](c *Controller[R]) (*running[R], error) {
@@ -99,8 +100,9 @@ func (r *running[R]) work(stop context.Context) error {
 	reconciles, cancel := context.WithCancelCause(context.WithoutCancel(stop))
 	defer cancel(nil)
 	workers, failed := run.New(context.WithoutCancel(stop))
+	r.begins = ctxkey.Reconciles(stop, r.name)
 	for _, own := range r.attempts {
-		workers.Go("", func(ctx context.Context) error { return r.worker(ctx, reconciles, own) })
+		workers.Go("", func(ctx context.Context) error { return r.worker(ctxkey.As(ctx, r.name), reconciles, own) })
 	}
 	idle := make(chan error, 1)
 	go func() { idle <- workers.Wait() }()

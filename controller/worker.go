@@ -20,7 +20,13 @@ func (r *running[R]) worker(stop, work context.Context, own *overdue.Watch[*atte
 			r.queue.Done(item.Key)
 			return nil
 		}
-		if err := r.reconcile(work, item, own); err != nil {
+		end := func() {}
+		if r.begins != nil {
+			end = r.begins(item.Key)
+		}
+		err := r.reconcile(work, item, own)
+		end()
+		if err != nil {
 			r.queue.Done(item.Key)
 			return err
 		}
@@ -53,7 +59,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 			f.crowd.reconciled(item.Key)
 		}
 	}
-	own.End() // after that: repeat looks at it first
+	own.End() // after reconciled: repeat checks the running attempt first
 	took := time.Since(a.began)
 	panicked, isPanic := err.(*run.PanicError)
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"reflect"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/jitter"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/option"
@@ -84,7 +84,7 @@ func New(w client.Writer, o Options) (*Recorder, error) {
 	o.Timeout = cmp.Or(max(o.Timeout, 0), 10*time.Second)
 	o.FlushTimeout = cmp.Or(o.FlushTimeout, 3*time.Second)
 	o.Logger = logguard.Logger(o.Logger)
-	return &Recorder{w: w, o: o, core: newCore(o.Limits, rand.Float64), wake: make(chan struct{}, 1)}, nil
+	return &Recorder{w: w, o: o, core: newCore(o.Limits, jitter.Float64), wake: make(chan struct{}, 1)}, nil
 }
 
 // Event records that something happened to obj. reason and action are single words, which machines

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/lock"
 	"github.com/flyball-io/flyball/internal/overdue"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/store"
 )
@@ -23,16 +24,27 @@ type applier struct {
 	// txn is nil after Commit, unless a list is in progress.
 	txn       *store.Txn
 	relisting bool
-	reset     bool        // the server of the list went back in time
-	wake      *time.Timer // for the next resync
-	idle      idler
-	stopped   bool
-	watch     *overdue.Watch[slowCall]
-	incoming  incoming // used only with a transform
+	reset     bool // the server of the list went back in time
+	// beforeList is the version of the watch when a list was applied, until the watch has that of the list.
+	beforeList *string
+	wake       *time.Timer // for the next resync
+	idle       idler
+	stopped    bool
+	watch      *overdue.Watch[slowCall]
+	incoming   incoming // used only with a transform
 }
 
 func newApplier(in *Informer) *applier {
 	return &applier{in: in, writeLock: lock.New(), inbox: newInbox(), watch: overdue.New(overdue.After, in.overdue)}
+}
+
+// Copier is for the reflector. Incoming objects get the buffers of packed ones: a list makes little garbage.
+func (a *applier) Copier() func(wire.Raw) wire.Raw {
+	in, transfer := a.in, wire.CutManagedFields
+	if in.o.KeepManagedFields {
+		transfer = wire.CopyTo
+	}
+	return func(raw wire.Raw) wire.Raw { return transfer(in.buffers.get(), raw) }
 }
 
 func (a *applier) stop() {
@@ -72,8 +84,10 @@ func (a *applier) run(ctx context.Context) error {
 func (a *applier) round() {
 	a.writeLock.Lock()
 	defer a.writeLock.Unlock()
+	a.in.updateVersion() // what follows may take long
 	a.applyInbox()
 	a.commit()
+	a.in.updateVersion()
 	a.join()
 	a.resync(time.Now())
 	a.releaseIdle(time.Now())
@@ -217,6 +231,10 @@ func (a *applier) endReplace(u *reflector.Update) {
 	changes := a.txn.Commit()
 	a.txn = nil
 	a.in.buffers.clear() // they were for the list
+	if before := a.in.watch.Version(); before != u.Version {
+		a.beforeList = &before
+	}
+	a.in.version.Store(u.Version)
 	if !synced {
 		close(a.in.synced)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -187,6 +188,65 @@ func TestTheReaderAppliesWhatItRead(t *testing.T) {
 	b.Put(at("b", "99"))
 	b.a.Commit()
 	said("")
+}
+
+// Once a list is in the store Version is that of the list, whoever has applied it: the reader, or the writer's goroutine
+// before the reader knows of it.
+func TestVersionFollowsTheList(t *testing.T) {
+	for name, ahead := range map[string]bool{"applied by the reader": false, "applied for it": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newRig(t)
+			defer b.a.stop()
+			b.in.readAhead.Store(ahead)
+			for _, version := range []string{"7", "9", "3"} { // the server goes back in the end
+				b.Replace()
+				b.Put(at("a", version))
+				b.Sweep(version)
+				b.a.Commit()
+				b.a.round()
+				for range 2 {
+					if v := b.in.Version(); v != version {
+						t.Fatalf("%q, want %q", v, version)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTheInboxMergesNewerStatesOnly: the store gets each delete, each incarnation, and what a list consists of.
+func TestTheInboxMergesNewerStatesOnly(t *testing.T) {
+	put := func(e *store.Entry) reflector.Update { return reflector.Update{What: reflector.Put, Entry: e} }
+	gone := func(e *store.Entry) reflector.Update { return reflector.Update{What: reflector.Delete, Entry: e} }
+	a1, a2, a3 := at("a", "1"), at("a", "2"), at("a", "3")
+	other := store.Rejected(object.Header{Key: a1.Key(), UID: "other", ResourceVersion: "4"}, nil)
+	for _, c := range []struct {
+		name   string
+		pushed []reflector.Update
+		want   []int // the indexes of those that are left
+	}{
+		{"newer states", []reflector.Update{put(a1), put(at("b", "9")), put(a2), put(a3)}, []int{3, 1}},
+		{"an older state", []reflector.Update{put(a2), put(a1)}, []int{0, 1}},
+		{"a delete", []reflector.Update{put(a1), gone(a2)}, []int{0, 1}},
+		{"a state after a delete", []reflector.Update{gone(a1), put(a2), put(a3)}, []int{0, 2}},
+		{"another incarnation", []reflector.Update{put(a1), put(other)}, []int{0, 1}},
+		{"a list begins", []reflector.Update{put(a1), {What: reflector.Replace}, put(a2)}, []int{0, 1, 2}},
+	} {
+		b := newInbox()
+		for i := range c.pushed {
+			b.push(&c.pushed[i])
+		}
+		var want []reflector.Update
+		for _, i := range c.want {
+			want = append(want, c.pushed[i])
+		}
+		if got := b.take(); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, want)
+		}
+		if got := b.merged.Load(); got != uint64(len(c.pushed)-len(want)) {
+			t.Errorf("%s: %d merged", c.name, got)
+		}
+	}
 }
 
 // TestNotTooMuchWaits: whoever holds the write lock, and however often the reader failed to get it.

@@ -45,6 +45,7 @@ func (a *applier) releaseIdle(now time.Time) {
 		return
 	}
 	in, i := a.in, &a.idle
+	in.dropUnusedIndexes(now)
 	for a.inbox.len() == 0 && in.store.Compact() {
 	}
 	stats := in.store.Stats()

@@ -16,11 +16,11 @@ import (
 type inbox struct {
 	mu      sync.Mutex
 	updates []reflector.Update
-	slots   map[object.Key]int // the last update of a key, if that is a Put
-	merged  uint64
-	taken   chan struct{} // take leaves one token here
+	slots   map[object.Key]int // the last update of a key since the last step of a list
+	taken   chan struct{}      // take leaves one token here
 
 	pushed atomic.Uint64 // all updates with an entry, those applied at once included
+	merged atomic.Uint64 // updates that replaced one in its slot
 }
 
 // maxInbox is the most updates in the inbox. Each holds an object that is not packed yet: some kilobytes. With
@@ -34,27 +34,24 @@ func newInbox() *inbox {
 func (b *inbox) push(u *reflector.Update) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch u.What {
-	case reflector.Put:
+	if u.Entry == nil { // a step of a list
+		clear(b.slots)
+	} else {
 		key := u.Entry.Key()
 		if at, ok := b.slots[key]; ok && follows(u, &b.updates[at]) {
-			b.merged++
+			b.merged.Add(1)
 			b.updates[at] = *u
 			return
 		}
 		b.slots[key] = len(b.updates)
-	case reflector.Delete:
-		delete(b.slots, u.Entry.Key())
-	default:
-		clear(b.slots)
 	}
 	b.updates = append(b.updates, *u)
 }
 
-// follows reports whether u is a newer state of the same incarnation.
+// follows reports whether u is a newer state of the same incarnation. Deletes are kept apart.
 func follows(u, was *reflector.Update) bool {
 	order, ok := object.CompareVersions(u.Entry.ResourceVersion(), was.Entry.ResourceVersion())
-	return u.Entry.SameUID(was.Entry) && (!ok || order >= 0)
+	return u.What == reflector.Put && was.What == reflector.Put && u.Entry.SameUID(was.Entry) && (!ok || order >= 0)
 }
 
 // take returns all updates, and empties the inbox.
@@ -87,10 +84,4 @@ func (b *inbox) len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.updates)
-}
-
-func (b *inbox) figures() (queued int, merged uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.updates), b.merged
 }

@@ -62,17 +62,10 @@ func IndexView[V any](f func(*V) []string) store.Indexer {
 	})
 }
 
-// IndexPath returns an index by the value of a field: "spec.nodeName", "metadata.labels[app]",
-// "spec.containers[*].image"; see [wire.CompilePath]. It reads the field from the bytes and builds no
-// objects. Objects without the field are not in the index.
+// IndexPath returns an index by the value of a field, such as "spec.nodeName" or "metadata.labels[app]"; see
+// [store.ByPath]. It reads the field from the bytes and builds no objects.
 func IndexPath(path string) store.Indexer {
-	return indexFor(func(k *wire.Kind) (store.Indexer, error) {
-		p, err := wire.CompilePath(goType(k), path)
-		if err != nil {
-			return nil, err
-		}
-		return store.ByPath(p), nil
-	})
+	return indexFor(func(k *wire.Kind) (store.Indexer, error) { return store.ByPath(goType(k), path) })
 }
 
 // CheckIndex returns the index for a kind, or an error if it does not fit the kind. Package cache uses it to
@@ -114,6 +107,27 @@ func (in *Informer) AddIndex(name string, by store.Indexer) error {
 	}
 	in.reportRejected()
 	return nil
+}
+
+// indexOwners makes the index of owners: for 100,000 Pods some 300 ms, once, and 14 bytes each. Who asks for it meanwhile
+// waits. The writer does not.
+func (in *Informer) indexOwners() error {
+	in.owners.Lock()
+	defer in.owners.Unlock()
+	err := in.AddIndex(wire.OwnerUIDs, IndexPath(wire.OwnerUIDs))
+	if _, made := errors.AsType[*store.IndexExistsError](err); made {
+		return nil
+	}
+	return err
+}
+
+// aboutOwners reports whether a condition needs the index of owners, which is missing or just being made.
+func aboutOwners(err error) bool {
+	if missing, ok := errors.AsType[*store.UnknownIndexError](err); ok {
+		return missing.Index == wire.OwnerUIDs
+	}
+	pending, ok := errors.AsType[*store.IndexPendingError](err)
+	return ok && pending.Index == wire.OwnerUIDs
 }
 
 func (in *Informer) addIndex(name string, by store.Indexer) error {

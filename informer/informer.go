@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -42,8 +43,7 @@ type Options struct {
 	Transform func(object.Object) error
 	// KeepManagedFields keeps metadata.managedFields. By default they are cut from the bytes of every
 	// incoming object, before the transform: they are half of most objects, and few programs read them.
-	// A write of an object without them does not change those of the server. A Copy in Reflector takes
-	// precedence.
+	// A write of an object without them does not change those of the server.
 	KeepManagedFields bool
 	// GoHeap is store.Options.GoHeap: it keeps the objects in the Go heap.
 	GoHeap bool
@@ -104,6 +104,8 @@ type Informer struct {
 	// unreported says that an index has rejected objects. The next commit reports them.
 	unreported atomic.Bool
 	version    atomic.Value // the string of Version
+	owners     sync.Mutex   // held while the index of owners is made
+	labels     labelIndexes
 
 	weight int64 // bytes of the store that the budget counts; the applier owns it
 }
@@ -157,15 +159,7 @@ func New(source reflector.Source, o Options) (*Informer, error) {
 	if in.namespaces = o.Reflector.Within; o.Reflector.Namespace != "" {
 		in.namespaces = []string{o.Reflector.Namespace}
 	}
-	if o.Reflector.Copy == nil {
-		// The buffers of packed objects are reused for incoming ones: a list makes little garbage.
-		transfer := wire.CutManagedFields
-		if o.KeepManagedFields {
-			transfer = wire.CopyTo
-		}
-		o.Reflector.Copy = func(raw wire.Raw) wire.Raw { return transfer(in.buffers.get(), raw) }
-		so.Recycle = in.buffers.put
-	}
+	so.Recycle = in.buffers.put
 	in.store = store.New(so)
 	o.Reflector.Audit = auditInterval(o.Audit)
 	if o.Reflector.Logger == nil {
@@ -232,11 +226,12 @@ func (in *Informer) Run(ctx context.Context) error {
 		in.start(r)
 	}
 	in.mu.Unlock()
+	ctxkey.Show(ctx, in.cached)
 
 	group.Go("apply "+in.o.Kind.GVK.Kind, in.applier.run)
 	group.Go("watch "+in.o.Kind.GVK.Kind, func(ctx context.Context) error {
 		defer in.applier.release()
-		return in.watch.Run(ctx)
+		return in.watch.Run(ctxkey.As(ctx, in.o.Kind.GVK.String()+" "+in.o.Selection.String()))
 	})
 	err := group.Wait()
 	in.store.Close()

@@ -66,16 +66,16 @@ func (l Lister[T]) holding(namespace string) ([]*Informer, error) {
 // Get returns the object of a key. The namespace is ignored for a cluster-scoped kind. The error is a
 // *client.NotFoundError if there is no object, a *store.RejectedError if it is rejected, and a *NamespaceError
 // if the informer does not watch the namespace.
-func (l Lister[T]) Get(key object.Key) (*T, error) {
+func (l Lister[T]) Get(key object.Key) (obj *T, err error) {
 	all, err := l.holding(key.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	e, err := all[0].Entry(key, l.opts...)
-	if err != nil {
-		return nil, err
-	}
-	return l.copy(all[0], e)
+	err = all[0].Look(key, func(e *store.Entry) (err error) {
+		obj, err = l.copy(all[0], e)
+		return err
+	}, l.opts...)
+	return obj, err
 }
 
 // Header returns the metadata of the object of a key. It decodes nothing. The caller owns the header. Errors
@@ -143,7 +143,7 @@ func (l Lister[T]) query(q Query) iter.Seq2[*T, error] {
 }
 
 func (l Lister[T]) find(q Query) (iter.Seq[Found], error) {
-	q.EvenUnavailable = even(l.opts)
+	q.EvenUnavailable, q.Lent = even(l.opts), true
 	all, err := l.holding(q.Namespace)
 	if err != nil {
 		return nil, err

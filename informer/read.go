@@ -30,6 +30,8 @@ type Query struct {
 	After object.Key
 	// EvenUnavailable reads the held objects also while the kind is unavailable.
 	EvenUnavailable bool
+	// Lent is that of [store.Query].
+	Lent bool
 }
 
 // Snapshot returns the present content. It is immutable. The caller may keep it. Errors: *NotSyncedError,
@@ -126,7 +128,7 @@ func (in *Informer) absent(key object.Key) error {
 
 // Entries yields the entries of one snapshot that a query selects, in the order of the keys. It decodes
 // nothing. Rejected entries are among them, also those with unknown labels, and whatever the condition is:
-// no index has them, so they may belong there.
+// no index has them, so they may belong there. The index by [wire.OwnerUIDs] is made when it is first asked.
 //
 // Errors: *NotSyncedError, *UnavailableError, *NamespaceError, *store.UnknownIndexError,
 // *store.IndexPendingError.
@@ -149,7 +151,41 @@ func (in *Informer) Entries(q Query) (iter.Seq[*store.Entry], error) {
 		e, ok := snapshot.Lookup(object.Key{Namespace: q.Namespace, Name: q.Name})
 		return one(e, ok && match(e)), nil
 	}
-	return snapshot.Select(store.Query{Namespace: q.Namespace, Where: q.Where, After: q.After, Match: match})
+	of := store.Query{Namespace: q.Namespace, After: q.After, Match: match, Lent: q.Lent}
+	var key string
+	of.Where, key = in.labels.byLabels(&q)
+	all, err := snapshot.Select(of)
+	if err != nil { // also since an index of labels has come or gone after the snapshot
+		of.Where = q.Where
+		all, err = snapshot.Select(of)
+	}
+	if err != nil && aboutOwners(err) {
+		if err = in.indexOwners(); err == nil {
+			all, err = in.store.Snapshot().Select(of)
+		}
+	}
+	if err == nil && key != "" && q.Where == nil {
+		all = in.counted(key, snapshot, of)
+	}
+	return all, err
+}
+
+// counted is Select for a list by the key of a label that has no index. It counts what the list reads.
+func (in *Informer) counted(key string, snapshot *store.Snapshot, of store.Query) iter.Seq[*store.Entry] {
+	return func(yield func(*store.Entry) bool) {
+		read, found, match := 0, 0, of.Match
+		of.Match = func(e *store.Entry) bool {
+			read++
+			return match(e)
+		}
+		all, _ := snapshot.Select(of) // only a condition can fail
+		for e := range all {
+			if found++; !yield(e) {
+				break
+			}
+		}
+		in.listed(key, read, found)
+	}
 }
 
 // match returns the conditions that no index answers; nil for none.

@@ -1,13 +1,12 @@
 package informer
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reflector"
-	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -83,15 +82,7 @@ func (in *Informer) panicked(r *Registration, c store.Change, err error) {
 		p.ResourceVersion = c.New.ResourceVersion()
 	}
 	in.problem(p)
-	suppressed, ok := r.lines.Take()
-	if !ok {
-		return
-	}
-	attrs := []any{"handler", r.name, "object", c.Key.String(), "err", err, "suppressed", suppressed}
-	if p, ok := errors.AsType[*run.PanicError](err); ok {
-		attrs = append(attrs, "stack", string(p.Stack))
-	}
-	in.log.Error("handler panicked", attrs...)
+	r.lines.Next(in.log).Error("handler panicked", logguard.ErrAttrs(err, "handler", r.name, "object", c.Key.String())...)
 }
 
 func (in *Informer) problem(p Problem) {

@@ -60,7 +60,5 @@ func (in *Informer) overdue(c slowCall, began time.Time) {
 		in.readAhead.Store(true)
 	}
 	in.problem(p)
-	if suppressed, ok := in.slow.Take(); ok {
-		in.log.Warn("function takes long", "part", c.part, "name", c.name, "object", c.key.String(), "since", began, "suppressed", suppressed)
-	}
+	in.slow.Next(in.log).Warn("function takes long", "part", c.part, "name", c.name, "object", c.key.String(), "since", began)
 }

@@ -46,17 +46,27 @@ func (in *Informer) State() State {
 }
 
 // Version returns a resourceVersion up to which reads show every event; empty before the first list is complete.
-// While the writer is busy it is that of an earlier call. State describes the watch, which may be ahead of reads.
+// While the writer is busy it is that of an earlier moment. State describes the watch, which may be ahead of reads.
 func (in *Informer) Version() string {
 	if in.applier.writeLock.TryLock() {
-		// The order matters: the reader fills the inbox, and then the version of the watch moves.
-		if v := in.watch.State().ResourceVersion; in.applier.inbox.len() == 0 {
-			in.version.Store(v)
-		}
+		in.updateVersion()
 		in.applier.writeLock.Unlock()
 	}
 	v, _ := in.version.Load().(string)
 	return v
+}
+
+// updateVersion takes the version of the watch, if the store has all of its events. The caller has the write lock.
+func (in *Informer) updateVersion() {
+	// The order matters: the reader fills the inbox, and then the version of the watch moves.
+	v := in.watch.Version()
+	if before := in.applier.beforeList; before != nil && *before == v {
+		return // the reader does not know yet that the list is in the store
+	}
+	if in.applier.inbox.len() == 0 {
+		in.version.Store(v)
+		in.applier.beforeList = nil
+	}
 }
 
 // Synced is closed when the first complete list is in the store.
@@ -89,12 +99,15 @@ type Figures struct {
 	Budget BudgetState
 	// Audit counts the audits of the watch.
 	Audit AuditStats
+	// LabelIndexes are the keys of labels for which the informer has made an index by itself, since many lists by
+	// them read much more than they return. Unused, an index goes. Their memory is in Store.Held.
+	LabelIndexes []string
 }
 
 // Figures returns the present figures.
 func (in *Informer) Figures() Figures {
-	f := Figures{Store: in.store.Stats(), Budget: in.o.Budget.State(), Audit: in.auditStats()}
-	f.Queued, f.Coalesced = in.applier.inbox.figures()
+	f := Figures{Store: in.store.Stats(), Budget: in.o.Budget.State(), Audit: in.auditStats(), LabelIndexes: in.labels.keys()}
+	f.Queued, f.Coalesced = in.applier.inbox.len(), in.applier.inbox.merged.Load()
 	for _, r := range in.registered() {
 		s := r.Stats()
 		f.Handlers.Pending += s.Pending

@@ -1,7 +1,9 @@
 package informer_test
 
 import (
+	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
 // The watch may be ahead of what reads show: while a transform works, events wait. Version says what reads show.
@@ -49,6 +52,57 @@ func TestVersionIsOfReads(t *testing.T) {
 	})
 }
 
+// A Version that nobody asked for until the writer was busy is that of the list, or of what came before.
+func TestVersionOfABusyWriter(t *testing.T) {
+	for _, before := range []int{0, 1, 7} {
+		for _, how := range []string{"transform", "join"} {
+			t.Run(fmt.Sprintf("%s after %d", how, before), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newServer()
+					s.Put(configMap("a", "1"))
+					works, busy := make(chan struct{}), make(chan struct{})
+					block := sync.OnceFunc(func() {
+						close(busy)
+						<-works
+					})
+					in := newInformer(t, s, func(o *informer.Options) {
+						if how == "transform" {
+							o.Transform = func(obj object.Object) error {
+								if obj.(*corev1.ConfigMap).Name == "slow" {
+									block()
+								}
+								return nil
+							}
+						}
+					})
+					stop := start(t, in)
+					defer stop()
+					synctest.Wait()
+					for i := range before {
+						s.Put(configMap("b", strconv.Itoa(i)))
+						synctest.Wait()
+					}
+					want := in.State().Watch.ResourceVersion
+					switch how {
+					case "transform":
+						s.Put(configMap("slow", "2"))
+					case "join":
+						_, err := in.Subscribe("slow", func(store.Change) { block() })
+						if err != nil {
+							t.Fatal(err)
+						}
+					}
+					<-busy
+					if v := in.Version(); v != want {
+						t.Errorf("%q, want %q", v, want)
+					}
+					close(works)
+				})
+			})
+		}
+	}
+}
+
 // Whatever goes on, a read after Version shows every event up to it.
 func TestReadsAreNotBehindVersion(t *testing.T) {
 	for name, change := range map[string]func(*informer.Options){
@@ -68,14 +122,11 @@ func TestReadsAreNotBehindVersion(t *testing.T) {
 			version := func() int {
 				v, err := strconv.Atoi(in.Version())
 				if err != nil {
-					return 0 // the writer was busy until now
+					t.Fatal(err)
 				}
 				return v
 			}
-			first := 0
-			for first == 0 {
-				first = version()
-			}
+			first := version()
 			go func() {
 				for i := range more {
 					s.Put(configMap("b"+strconv.Itoa(i), "1"))

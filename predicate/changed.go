@@ -3,7 +3,6 @@ package predicate
 import (
 	"slices"
 
-	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -15,30 +14,26 @@ func GenerationChanged() Predicate {
 
 // SpecChanged passes updates that changed the spec. For an object without a spec, such as a
 // ConfigMap or a Role, it passes updates of anything but metadata and status. It is for kinds that
-// do not count generations, or count them too often. See [wire.Digest] for what counts as a change.
+// do not count generations, or count them too often. See [store.Entry.SameSpec].
 // A watch of metadata only does not know the spec, so every update passes.
 func SpecChanged() Predicate {
-	return digestsDiffer(func(d wire.Digest) uint64 { return d.Spec })
+	return changed(func(old, new *store.Entry) bool { return !old.SameSpec(new) })
 }
 
 // StatusChanged passes updates that changed the status. See SpecChanged.
 func StatusChanged() Predicate {
-	return digestsDiffer(func(d wire.Digest) uint64 { return d.Status })
+	return changed(func(old, new *store.Entry) bool { return !old.SameStatus(new) })
 }
 
 // LabelsChanged passes updates that changed one of the named labels, or any label if none is named.
 func LabelsChanged(names ...string) Predicate {
-	return mapsDiffer(names,
-		func(d wire.Digest) uint64 { return d.Labels },
-		(*store.Entry).Label)
+	return mapsDiffer(names, (*store.Entry).SameLabels, (*store.Entry).Label)
 }
 
 // AnnotationsChanged passes updates that changed one of the named annotations, or any annotation if
 // none is named. Other programs write annotations too: name those that your controller reads.
 func AnnotationsChanged(names ...string) Predicate {
-	return mapsDiffer(names,
-		func(d wire.Digest) uint64 { return d.Annotations },
-		(*store.Entry).Annotation)
+	return mapsDiffer(names, (*store.Entry).SameAnnotations, (*store.Entry).Annotation)
 }
 
 // OwnersChanged passes updates that changed the owner references: an object was adopted or
@@ -58,31 +53,16 @@ func DeletionRequested() Predicate {
 	return changed(func(old, new *store.Entry) bool { return old.Deleting() != new.Deleting() })
 }
 
-// digestsDiffer compares the digests of a part that metadata-only objects do not have.
-func digestsDiffer(part func(wire.Digest) uint64) Predicate {
-	return changed(func(old, new *store.Entry) bool {
-		before, after := part(old.Digest()), part(new.Digest())
-		if before == 0 && after == 0 {
-			kind := new.Kind()
-			return kind != nil && kind.MetadataOnly
-		}
-		return before != after
-	})
-}
-
-// mapsDiffer compares the values of names, or the digests of the whole maps if names is empty.
-// Equal digests mean equal maps, so the values are not compared.
-func mapsDiffer(names []string, part func(wire.Digest) uint64, of func(e *store.Entry, name string) (string, bool)) Predicate {
+// mapsDiffer compares the values of names, or the whole maps if names is empty. The values of equal maps are not
+// compared.
+func mapsDiffer(names []string, same func(old, new *store.Entry) bool, of func(e *store.Entry, name string) (string, bool)) Predicate {
 	names = slices.Clone(names)
 	return changed(func(old, new *store.Entry) bool {
-		if differ := part(old.Digest()) != part(new.Digest()); !differ || len(names) == 0 {
-			return differ
-		}
-		return slices.ContainsFunc(names, func(name string) bool {
+		return !same(old, new) && (len(names) == 0 || slices.ContainsFunc(names, func(name string) bool {
 			a, inOld := of(old, name)
 			b, inNew := of(new, name)
 			return a != b || inOld != inNew
-		})
+		}))
 	})
 }
 

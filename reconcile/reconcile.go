@@ -42,7 +42,7 @@ type Result struct {
 // for it to return; context.Cause says which.
 //
 // An error brings the request back with a growing delay; an error made by [Terminal] does not.
-// The Result is ignored when the error is not nil.
+// Beside an error only the Priority of the Result counts.
 //
 // Pass a function as it is, and a type with a Reconcile method as r.Reconcile.
 type Reconciler[R comparable] func(ctx context.Context, req R) (Result, error)

@@ -50,9 +50,8 @@ type core struct {
 	loss      lossCheck
 	auditAt   time.Time // when the next audit is due; zero: never
 
-	streamFailures int       // consecutive streaming lists that failed
-	streamAt       time.Time // the earliest time of the next streaming list
-	streamGap      time.Duration
+	streamFailures int             // consecutive streaming lists that failed
+	streamWait     backoff.Backoff // until the next streaming list
 
 	open        bool      // the list, watch or probe of mode is open
 	opened      time.Time // when the watch was opened
@@ -75,10 +74,9 @@ type core struct {
 	serverVersion string    // the server's own version: of its last list, bookmark or probe
 	backward      int       // how often the server seemed to go back
 	backwardAt    time.Time
-	stuckAt       string    // the version of an unreadable stream
-	stuck         int       // consecutive failures at stuckAt
-	probeAt       time.Time // the earliest time of the next probe
-	probeGap      time.Duration
+	stuckAt       string          // the version of an unreadable stream
+	stuck         int             // consecutive failures at stuckAt
+	probeWait     backoff.Backoff // until the next probe
 }
 
 // mode is what the core is doing.
@@ -125,9 +123,12 @@ type stepTime struct {
 func newCore(cfg Options) *core {
 	cfg = cfg.withDefaults()
 	return &core{
-		cfg:   cfg,
-		state: State{Relists: map[string]int{}, Restarts: map[string]int{}, NoStream: cfg.Paged},
-		plan:  plan{reason: whyFirst, newest: true},
+		cfg:        cfg,
+		state:      State{Relists: map[string]int{}, Restarts: map[string]int{}, NoStream: cfg.Paged},
+		plan:       plan{reason: whyFirst, newest: true},
+		loss:       lossCheck{wait: backoff.Backoff{Policy: backoff.Policy{Base: 10 * time.Minute, Max: time.Hour}}},
+		streamWait: backoff.Backoff{Policy: backoff.Policy{Base: time.Minute, Max: time.Hour}},
+		probeWait:  backoff.Backoff{Policy: backoff.Policy{Base: cfg.Absent, Max: max(maxProbe, cfg.Absent)}},
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flyball-io/flyball/internal/discovery"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
@@ -178,9 +177,9 @@ func parseInput(f []string) (input, error) {
 			in = input{event: frameCame, what: wire.Bookmark, err: scriptedError(f[1:])}
 		}
 	case "discovered":
-		in = input{event: discovered, serving: discovery.Serving{Version: "v1", Here: slices.Contains(f, "here"), Gone: f[1] == "gone"}}
+		in = input{event: discovered, answer: MissingError{Here: slices.Contains(f, "here"), Gone: f[1] == "gone"}}
 		if f[1] == "elsewhere" {
-			in.serving.Elsewhere = f[2:]
+			in.answer.Elsewhere = f[2:]
 		}
 	case "end":
 		in.event = ended

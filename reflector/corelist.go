@@ -201,7 +201,8 @@ func (c *core) complete(at stepTime, version string) {
 	c.planAudit(at)
 	c.state.AuditErr = nil
 	c.plan, c.cont, c.missing = plan{}, "", missing{}
-	c.probeAt, c.probeGap = at.now.Add(c.cfg.Absent), 0
+	c.probeWait.Reset()
+	c.probeWait.Until = at.now.Add(c.cfg.Absent)
 	c.markGood(at)
 }
 

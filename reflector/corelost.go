@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
@@ -12,19 +13,13 @@ import (
 // the watch, and the watch showed none of them.
 var ErrLostEvents = errors.New("the watch has lost events")
 
-const (
-	minLossGap = 10 * time.Minute
-	maxLossGap = time.Hour
-)
-
 // lossCheck finds out whether the watch loses events. A newer version of the server proves nothing: all
 // kinds share the version, and some servers send no bookmarks. So a list decides.
 type lossCheck struct {
-	ahead  bool          // a probe showed a newer version, and the watch has shown nothing since
-	proven bool          // a list had objects that the watch did not show
-	count  int           // objects of the present list that are newer than the sink
-	next   time.Time     // the earliest time of the next list, unless proven
-	gap    time.Duration // between lists that found no lost event
+	ahead  bool            // a probe showed a newer version, and the watch has shown nothing since
+	proven bool            // a list had objects that the watch did not show
+	count  int             // objects of the present list that are newer than the sink
+	wait   backoff.Backoff // until the next list after one that found no lost event, unless proven
 }
 
 // probed records the version that a probe showed.
@@ -35,7 +30,7 @@ func (d *lossCheck) probed(version, ours string) {
 
 // due reports whether a list is due.
 func (d *lossCheck) due(now time.Time) bool {
-	return d.ahead && (d.proven || !now.Before(d.next))
+	return d.ahead && (d.proven || !now.Before(d.wait.Until))
 }
 
 // countLost counts an object of a list if the watch should have shown it.
@@ -70,12 +65,12 @@ func (c *core) lossDecided(at stepTime) {
 		if !d.proven {
 			c.countFailure(at)
 		}
-		d.proven, d.gap = true, 0
+		d.proven = true
+		d.wait.Reset()
 		c.markBad(at, c.failedPhase(), "watch", ErrLostEvents)
 		return
 	}
-	d.gap = min(max(2*d.gap, minLossGap), maxLossGap)
-	d.next = at.now.Add(d.gap)
+	d.wait.Fail(at.now)
 }
 
 // lossRefuted ends the suspicion. The watch has shown a newer version.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/flyball-io/flyball/internal/discovery"
 )
 
 // askTime is how long discovery may take.
@@ -18,10 +16,8 @@ var errNoDiscovery = errors.New("the source has no discovery")
 // MissingError says that the server answers as if it did not serve the kind. It wraps that answer, and has
 // the answer of discovery.
 type MissingError struct {
-	// Version is the version of the kind. Here is true if discovery has the kind in it, although the list or watch
-	// was not found.
-	Version string
-	Here    bool
+	// Here is true if discovery has the kind, although the list or watch was not found.
+	Here bool
 	// Elsewhere has the other versions in which discovery has the kind.
 	Elsewhere []string
 	// Gone says that the definition of the kind, and so each object, is proven to be gone. Unproven says why that
@@ -48,16 +44,16 @@ func (e *MissingError) Error() string {
 		return answer + " (the CustomResourceDefinition of the kind is gone)"
 	case e.Here:
 		return answer + " (although discovery has the kind)"
-	case len(e.Elsewhere) == 1:
-		return fmt.Sprintf("%s is no longer served; %s is: %s", e.Version, e.Elsewhere[0], answer)
-	case len(e.Elsewhere) > 1:
-		return fmt.Sprintf("%s is no longer served; %s are: %s", e.Version, strings.Join(e.Elsewhere, ", "), answer)
-	}
-	if e.Unproven != nil {
+	case len(e.Elsewhere) > 0:
+		return fmt.Sprintf("%s (discovery has the kind in %s only)", answer, strings.Join(e.Elsewhere, ", "))
+	case e.Unproven != nil:
 		return fmt.Sprintf("%s (discovery has the kind in no version; nothing proves that it is gone: %v)", answer, e.Unproven)
 	}
 	return answer + " (discovery has the kind in no version)"
 }
+
+// served reports whether discovery has the kind in some version.
+func (e *MissingError) served() bool { return e.Here || len(e.Elsewhere) > 0 }
 
 // Unwrap returns Err and Unknown, without those that are nil.
 func (e *MissingError) Unwrap() []error {
@@ -74,11 +70,10 @@ func (e *MissingError) Unwrap() []error {
 // load balancer, a proxy, a starting server and one of several servers answer so, too. Such a kind is
 // unavailable. It is gone by one proof only: the API server says that its definition is gone.
 type missing struct {
-	err     error             // the answer to the list
-	answer  discovery.Serving // the answer of discovery
-	unknown error             // why discovery has no answer
-	asked   bool              // discovery was asked after the last wait
-	gone    bool              // the kind is gone, and the sink is empty
+	err    error        // the answer to the list
+	answer MissingError // of discovery, without Err
+	asked  bool         // discovery was asked after the last wait
+	gone   bool         // the kind is gone, and the sink is empty
 }
 
 // notServed follows a 404 or 405 on a list.
@@ -90,7 +85,7 @@ func (c *core) notServed(at stepTime, err error) action {
 		return c.verdict(at)
 	}
 	if c.state.HasSynced && !c.missing.gone {
-		c.missing.unknown = errNotAsked
+		c.missing.answer.Unknown = errNotAsked
 		c.markUnavailable(at, c.missingError())
 	}
 	return c.ask(at)
@@ -107,9 +102,9 @@ func (c *core) markUnavailable(at stepTime, err error) {
 }
 
 func (c *core) missingError() error {
-	m := &c.missing
-	s := &m.answer
-	return &MissingError{Version: s.Version, Here: s.Here, Elsewhere: s.Elsewhere, Gone: s.Gone, Unproven: s.Unproven, Unknown: m.unknown, Err: m.err}
+	e := c.missing.answer
+	e.Err = c.missing.err
+	return &e
 }
 
 // ask asks discovery, and for the proof that a held kind is gone.
@@ -122,17 +117,17 @@ func (c *core) stepAsking(at stepTime, in input) action {
 	m := &c.missing
 	switch in.event {
 	case discovered:
-		m.answer, m.unknown = in.serving, nil
+		m.answer = in.answer
 	case ended:
-		m.answer, m.unknown = discovery.Serving{}, in.err
+		m.answer = MissingError{Unknown: in.err}
 	case timedOut:
-		m.answer, m.unknown = discovery.Serving{}, ErrStalled
+		m.answer = MissingError{Unknown: ErrStalled}
 	default:
 		return c.next
 	}
 	waited := m.asked // the wait is over
 	m.asked = true
-	if waited && (m.unknown != nil || m.answer.Here) {
+	if waited && (m.answer.Unknown != nil || m.answer.Here) {
 		return c.request(at) // the verdict follows the list
 	}
 	return c.verdict(at)
@@ -143,8 +138,8 @@ func (c *core) stepAsking(at stepTime, in input) action {
 func (c *core) verdict(at stepTime) action {
 	m := &c.missing
 	m.asked = false
-	known := m.unknown == nil
-	proven, served := known && m.answer.Gone, known && !m.answer.None()
+	known := m.answer.Unknown == nil
+	proven, served := known && m.answer.Gone, known && m.answer.served()
 	if c.state.HasSynced {
 		if proven && (!m.gone || !c.state.UnavailableSince.IsZero() && !served) {
 			c.empty()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -14,7 +13,7 @@ import (
 
 // streams reports whether the next list is a streaming one.
 func (c *core) streams(at stepTime) bool {
-	return !c.cfg.Paged && !c.plan.paged && c.cont == "" && !at.now.Before(c.streamAt)
+	return !c.cfg.Paged && !c.plan.paged && c.cont == "" && !at.now.Before(c.streamWait.Until)
 }
 
 func (c *core) stream(at stepTime, from string) action {
@@ -90,7 +89,8 @@ func (c *core) streamDone(at stepTime, version string) action {
 	if err := c.incomplete(); err != nil {
 		return c.streamFailed(at, err)
 	}
-	c.streamFailures, c.streamAt, c.streamGap, c.state.NoStream = 0, time.Time{}, 0, false
+	c.streamWait.Reset()
+	c.streamFailures, c.state.NoStream = 0, false
 	c.complete(at, version)
 	c.mode, c.heard = watching, at.now
 	c.frames++
@@ -123,13 +123,12 @@ func (c *core) streamFailed(at stepTime, err error) action {
 }
 
 // stopStreaming delays the next streaming list. The delay doubles with each one that fails. For a server that
-// does not know streaming lists it is maxStreamGap.
+// does not know streaming lists it is the longest.
 func (c *core) stopStreaming(at stepTime, unknown bool) {
-	c.streamGap = min(max(2*c.streamGap, minStreamGap), maxStreamGap)
+	c.streamWait.Fail(at.now)
 	if unknown {
-		c.streamGap = maxStreamGap
+		c.streamWait.Until = at.now.Add(c.streamWait.Policy.Max)
 	}
-	c.streamAt = at.now.Add(c.streamGap)
 	c.state.NoStream = true
 }
 

@@ -102,7 +102,7 @@ func (c *core) bookmark(at stepTime, in input) action {
 		c.serverVersion = version
 	case !c.state.Unordered:
 		return c.watchOlder(at)
-	case at.now.Before(c.probeAt):
+	case at.now.Before(c.probeWait.Until):
 		version = ""
 	default:
 		return c.probe(at)
@@ -201,7 +201,7 @@ func (c *core) nextWatch(at stepTime) action {
 	if stood && c.loss.due(at.now) {
 		return c.relistLost(at)
 	}
-	if !stood || at.now.Before(c.probeAt) {
+	if !stood || at.now.Before(c.probeWait.Until) {
 		return c.watch(at, brief)
 	}
 	return c.probe(at)
@@ -284,7 +284,7 @@ func (c *core) watchFailed(at stepTime, err error) action {
 		count(&c.state.Restarts, restart(cause))
 	}
 	c.style = check
-	c.probeAt, c.probeGap = at.now, 0
+	c.probeWait.Reset()
 	return c.fail(at, "watch", err, watching, wait)
 }
 
@@ -322,13 +322,12 @@ func (c *core) stepProbing(at stepTime, in input) action {
 			return c.relistLost(at)
 		}
 		c.state.LastEvent = at.now
-		c.probeGap = min(max(2*c.probeGap, c.cfg.Absent), max(maxProbe, c.cfg.Absent))
-		c.probeAt = at.now.Add(c.probeGap)
+		c.probeWait.Fail(at.now)
 		return c.watch(at, brief)
 	case ended:
 		if cause, _ := classify(in.err); cause == forbidden || cause == notFound {
 			// If the watch fails alike, it reports that itself.
-			c.probeAt = at.now.Add(maxProbe)
+			c.probeWait.Until = at.now.Add(maxProbe)
 			return c.watch(at, brief)
 		}
 		return c.watchFailed(at, in.err)

@@ -2,11 +2,11 @@ package reflector
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/jitter"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -118,7 +118,7 @@ func (l *Limiter) pace(ctx context.Context) error {
 	share := time.Second / time.Duration(len(l.begun))
 	at := now
 	if len(l.slots) > 0 {
-		at = last.Add(rand.N(share/2 + 1))
+		at = last.Add(jitter.N(share/2 + 1))
 	}
 	if full := l.begun[l.next].Add(time.Second); full.After(at) {
 		at = full

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/reflector"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -259,9 +261,28 @@ func TestLiveKindComesAndGoes(t *testing.T) {
 		_, err = client.Create(t.Context(), c, widget(name))
 		must(t, err)
 		sink.await(t, "an object came", r, func(m map[string]string, _ reflector.State) bool { return len(m) == 1 && m[name] != "" })
+		awaitDefinition(t, c.Feed(widgets, client.Selection{}))
 		must(t, client.Delete(t.Context(), c, widgetCRD()))
 		sink.await(t, "the kind went", r, func(m map[string]string, s reflector.State) bool {
 			return len(m) == 0 && s.Phase == reflector.NotFound
 		})
+	}
+}
+
+// awaitDefinition waits until the definition of a kind has been read. A kind whose definition was never read is not known
+// to be gone.
+func awaitDefinition(t *testing.T, f *client.Feed) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		f.Define(ctx)
+		_, err := f.Gone(ctx)
+		if err != nil && strings.HasSuffix(err.Error(), "is there") {
+			return
+		}
+		if run.Sleep(ctx, 10*time.Millisecond) != nil {
+			t.Fatal(err)
+		}
 	}
 }

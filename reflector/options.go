@@ -3,8 +3,6 @@ package reflector
 import (
 	"log/slog"
 	"time"
-
-	"github.com/flyball-io/flyball/internal/wire"
 )
 
 // Options say how a Reflector works. The zero value works. New reads them.
@@ -40,9 +38,6 @@ type Options struct {
 	// Audit is the approximate interval of audits; see [Update.Lost]. Each begins after three quarters of it to the
 	// whole, at the end of a watch. The minimum is about 2 s. Zero or negative: never.
 	Audit time.Duration
-	// Copy returns a copy of an incoming object, which its entry then owns. It may omit fields. It is called
-	// once for each version, and must not block. It must not keep its argument. Nil: [wire.Raw.Clone].
-	Copy func(wire.Raw) wire.Raw
 	// Limiter bounds the number of open lists. Reflectors may share one. Nil: no bound.
 	Limiter *Limiter
 	// OnState is called on the goroutine of Run when the phase or the error of the State changes. It
@@ -68,10 +63,8 @@ const (
 	maxAsked   = time.Minute      // the longest wait of an ERROR frame; for answers see client.Options.MaxRetryAfter
 	maxStreams = 2                // attempts at a streaming list for failures that concern paged lists too
 
-	streamAnswer  = 15 * time.Second // for a streaming list to open
-	listSilence   = time.Minute      // how long a list may bring nothing
-	minStreamGap  = time.Minute      // from a failed streaming list to the next
-	maxStreamGap  = time.Hour
+	streamAnswer  = 15 * time.Second       // for a streaming list to open
+	listSilence   = time.Minute            // how long a list may bring nothing
 	quickPause    = 250 * time.Millisecond // the mean wait between quick watches with new events
 	minQuickLimit = 16                     // such watches in a row, until a list follows
 	maxQuickLimit = 128                    // the same after repeated lists: the limit doubles

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/flyball-io/flyball/internal/discovery"
+	"github.com/flyball-io/flyball/internal/jitter"
 	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -29,7 +28,7 @@ type Source interface {
 // discoverer is a Source that can say whether the server serves its kind, and prove that it is gone; a
 // client.Feed is one. Answers must be fresh; see client.Feed. Without a discoverer, no kind is ever gone.
 type discoverer interface {
-	Served(ctx context.Context) (discovery.Serving, error)
+	Served(ctx context.Context) (here bool, elsewhere []string, err error)
 	// Gone reports whether the kind is proven to be gone with all of its objects. The error says why
 	// that cannot be proven.
 	Gone(ctx context.Context) (bool, error)
@@ -39,6 +38,12 @@ type discoverer interface {
 	// Shows tells the scope of the objects, when it changes and at each watch. It sends nothing, and must not
 	// block.
 	Shows(namespaced bool)
+}
+
+// copier is a Sink whose function copies each incoming object, once, for its entry to own. The copy may omit fields.
+// The function must not block, and must not keep its argument.
+type copier interface {
+	Copier() func(wire.Raw) wire.Raw
 }
 
 // newEntry returns the entry of an object. The entry owns the bytes. An object with an unreadable header gives
@@ -70,6 +75,7 @@ func foreign(err error) bool {
 type Reflector struct {
 	src  Source
 	sink Sink
+	copy func(wire.Raw) wire.Raw
 	o    Options
 	ran  atomic.Bool
 
@@ -98,14 +104,14 @@ func New(src Source, sink Sink, o Options) (*Reflector, error) {
 	case o.Absent < 0:
 		return nil, badOption("Absent", "%v is negative", o.Absent)
 	}
-	if o.Copy == nil {
-		o.Copy = wire.Raw.Clone
-	}
 	o.Logger = logguard.Logger(o.Logger)
 	if o.Rand == nil {
-		o.Rand = rand.Float64
+		o.Rand = jitter.Float64
 	}
-	r := &Reflector{src: src, sink: sink, o: o, core: newCore(o)}
+	r := &Reflector{src: src, sink: sink, o: o, core: newCore(o), copy: wire.Raw.Clone}
+	if c, ok := sink.(copier); ok {
+		r.copy = c.Copier()
+	}
 	r.log = log{to: o.Logger.With("resource", o.Resource)}
 	r.state = r.core.state
 	return r, nil
@@ -120,6 +126,13 @@ func (r *Reflector) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state.clone()
+}
+
+// Version returns State().ResourceVersion.
+func (r *Reflector) Version() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state.ResourceVersion
 }
 
 // Run lists and watches until ctx ends, and returns its cause. No failure of the server ends Run. A

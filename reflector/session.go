@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/run"
 )
@@ -48,6 +49,9 @@ func (s *session) act(now time.Time, a action) input {
 		return s.discover(a.until.Sub(now), a.prove)
 	}
 	if s.permit == nil && listing {
+		if turn := ctxkey.Turn(s.ctx); turn != nil {
+			turn(s.ctx)
+		}
 		var err error
 		if s.permit, err = s.r.o.Limiter.Acquire(s.ctx); err != nil {
 			return input{event: ended, err: err}
@@ -73,20 +77,19 @@ func (s *session) discover(timeout time.Duration, prove bool) input {
 	}
 	ctx, cancel := context.WithTimeoutCause(s.ctx, timeout, ErrStalled)
 	defer cancel()
-	var gone bool
-	var unproven error
+	var answer MissingError
 	if prove {
-		gone, unproven = d.Gone(ctx)
+		answer.Gone, answer.Unproven = d.Gone(ctx)
 	}
-	serving, err := d.Served(ctx)
-	if !prove && err == nil && !serving.None() {
-		gone, unproven = d.Gone(ctx)
+	var err error
+	answer.Here, answer.Elsewhere, err = d.Served(ctx)
+	if !prove && err == nil && answer.served() {
+		answer.Gone, answer.Unproven = d.Gone(ctx)
 	}
-	if err != nil && !gone {
+	if err != nil && !answer.Gone {
 		return input{event: ended, err: err}
 	}
-	serving.Gone, serving.Unproven = gone, unproven
-	return input{event: discovered, serving: serving}
+	return input{event: discovered, answer: answer}
 }
 
 // start opens a list or a watch.
@@ -153,7 +156,7 @@ func (s *session) takeItem() (input, bool) {
 		case err == nil && s.probe, s.probe && wire.IsObjectError(err):
 			continue
 		case err == nil:
-			return input{event: itemCame, entry: newEntry(s.r.o.Copy(raw))}, true
+			return input{event: itemCame, entry: newEntry(s.r.copy(raw))}, true
 		case err == io.EOF:
 			m := s.list.Meta()
 			return input{event: pageCame, version: m.ResourceVersion, cont: m.Continue}, true
@@ -184,7 +187,7 @@ func (s *session) takeFrame() (input, bool) {
 	case wire.Bookmark:
 		return input{event: frameCame, what: f.Type, version: f.ResourceVersion, initialEnd: f.InitialEventsEnd}, true
 	}
-	return input{event: frameCame, what: f.Type, entry: newEntry(s.r.o.Copy(f.Object))}, true
+	return input{event: frameCame, what: f.Type, entry: newEntry(s.r.copy(f.Object))}, true
 }
 
 // ended returns the input for the end of a list or watch: a deadline or a failure.

@@ -3,7 +3,6 @@ package reflector
 import (
 	"time"
 
-	"github.com/flyball-io/flyball/internal/discovery"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/store"
 )
@@ -25,7 +24,7 @@ const (
 	frameCame
 	// ended: the list, watch or probe ended or did not open, for err. A regular end of a watch has no err.
 	ended
-	// discovered: the answer of discovery, in serving. Without an answer, ended comes.
+	// discovered: the answer of discovery, in answer. Without an answer, ended comes.
 	discovered
 	// timedOut: the deadline of the last action has passed.
 	timedOut
@@ -41,7 +40,7 @@ type input struct {
 	version    string
 	cont       string
 	initialEnd bool
-	serving    discovery.Serving
+	answer     MissingError // without its Err and Unknown
 	err        error
 }
 

@@ -3,8 +3,11 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-io/flyball/internal/heap"
 )
@@ -56,10 +59,28 @@ func (was *copied) compare(e *Entry) {
 	if err != nil || !bytes.Equal(got, was.raw) {
 		panic(fmt.Sprintf("store: %s differs from its source: %v\n%q\n%q", e.key, err, got, was.raw))
 	}
-	if h, err := e.Compact().Raw().Header(); err != nil || h.Key != e.key || h.UID != e.UID() || h.ResourceVersion != e.ResourceVersion() || h.Generation != e.Generation() {
+	h, err := e.Compact().Raw().Header()
+	if err != nil || h.Key != e.key || h.UID != e.UID() || h.ResourceVersion != e.ResourceVersion() || h.Generation != e.Generation() {
 		panic(fmt.Sprintf("store: the header of %s differs from its source: %v %+v", e.key, err, h))
 	}
+	c := e.Compact()
+	if !maps.Equal(c.Labels(), h.Labels) || !c.Selected(labels.SelectorFromSet(h.Labels)) || c.Selected(unknownLabel) {
+		panic(fmt.Sprintf("store: the labels of %s are %v, those of its source %v", e.key, c.Labels(), h.Labels))
+	}
+	for k, v := range h.Labels {
+		if got, ok := c.Label(k); !ok || got != v {
+			panic(fmt.Sprintf("store: label %s of %s is %q, %v, that of its source %q", k, e.key, got, ok, v))
+		}
+	}
+	if got := slices.Collect(c.Owners()); !slices.Equal(got, h.Owners) {
+		panic(fmt.Sprintf("store: the owners of %s are %v, those of its source %v", e.key, got, h.Owners))
+	}
+	if got := e.Compact().Header(); !maps.Equal(got.Labels, h.Labels) || !slices.Equal(got.Owners, h.Owners) {
+		panic(fmt.Sprintf("store: the header of %s is %+v, that of its source %+v", e.key, got, h))
+	}
 }
+
+var unknownLabel = labels.SelectorFromSet(labels.Set{"no such label": ""})
 
 // all compares the published records with their sources: all of a small store, or some twenty. Over
 // the commits of a test every record is likely to be compared.

@@ -135,7 +135,8 @@ func (s *state) fill(o *cow.Owner, d *definition, all []slotAnswer, replaced fun
 // reject replaces the entry of a slot by a rejected one.
 func (s *state) reject(o *cow.Owner, slot uint32, cause error, replaced func(e, is *Entry)) {
 	e := s.load(slot, nil)
-	is := Rejected(e.metadata(), cause)
+	h, _ := e.metadata()
+	is := Rejected(h, cause)
 	for i := range s.indexes {
 		s.indexes[i].set(s, o, slot, nil)
 	}

@@ -7,12 +7,14 @@ import (
 	"hash/maphash"
 	"iter"
 	"maps"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/wire"
@@ -87,7 +89,25 @@ func Rejected(h object.Header, cause error) *Entry {
 }
 
 // meta returns the record, parsed.
-func (e *Entry) meta() meta { return e.record.meta(e.template) }
+func (e *Entry) meta() meta {
+	var room meta
+	return *e.parsed(&room)
+}
+
+// parsed is meta without a copy: read only. It needs room, which is empty, unless the entry is lent.
+func (e *Entry) parsed(room *meta) *meta {
+	l := e.lent
+	if l == nil {
+		e.record.parse(room, e.template)
+		return room
+	}
+	if !l.parsed {
+		l.meta = meta{}
+		e.record.parse(&l.meta, e.template)
+		l.parsed = true
+	}
+	return &l.meta
+}
 
 // Key returns the key of the object.
 func (e *Entry) Key() object.Key {
@@ -97,16 +117,21 @@ func (e *Entry) Key() object.Key {
 	return e.key
 }
 
-// Kind returns the kind of the object; nil for a rejected entry.
-func (e *Entry) Kind() *wire.Kind { return e.kind }
+// GVK returns the kind of the object; empty for a rejected entry.
+func (e *Entry) GVK() schema.GroupVersionKind {
+	if e.kind == nil {
+		return schema.GroupVersionKind{}
+	}
+	return e.kind.GVK
+}
 
 // UID returns the uid of the object.
 func (e *Entry) UID() types.UID {
 	if h := e.header.Load(); h != nil {
 		return h.UID
 	}
-	m := e.meta()
-	return m.uidText()
+	var room meta
+	return e.parsed(&room).uidText()
 }
 
 // ResourceVersion returns the resourceVersion of the object.
@@ -114,23 +139,50 @@ func (e *Entry) ResourceVersion() string {
 	if h := e.header.Load(); h != nil {
 		return h.ResourceVersion
 	}
-	m := e.meta()
-	return m.versionText()
+	var room meta
+	return e.parsed(&room).versionText()
 }
 
 // Generation returns the generation of the object.
-func (e *Entry) Generation() int64 { return e.meta().generation }
+func (e *Entry) Generation() int64 {
+	var room meta
+	return e.parsed(&room).generation
+}
 
 // Deleting reports whether deletion was requested and the object waits for its finalizers.
 func (e *Entry) Deleting() bool { return e.record[0]&flagDeleting != 0 }
 
-// Digest returns the digests of the object's parts. They tell whether parts of two states differ,
-// without reading the object. They have 48 bits: two different parts have the same digest once in
-// 10¹⁴ comparisons.
-func (e *Entry) Digest() wire.Digest { return e.meta().digest.Digest }
+// SameSpec reports whether two states of an object have the same spec. For an object without a spec, such as a ConfigMap
+// or a Role, it compares all but the metadata and the status. For an object of metadata only it reports false.
+//
+// SameSpec, SameStatus, SameLabels, SameAnnotations and SameOwners compare digests of 48 bits, and do not read the
+// object. Two different parts have the same digest once in 10¹⁴ comparisons. Two encodings of one value may differ.
+func (e *Entry) SameSpec(other *Entry) bool {
+	return other.sameContent(e.meta().digest.Spec, other.meta().digest.Spec)
+}
+
+// SameStatus reports whether two states of an object have the same status. See [Entry.SameSpec].
+func (e *Entry) SameStatus(other *Entry) bool {
+	return other.sameContent(e.meta().digest.Status, other.meta().digest.Status)
+}
+
+// sameContent compares digests of a part that objects of metadata only do not have.
+func (e *Entry) sameContent(a, b uint64) bool {
+	return a == b && (a != 0 || e.kind == nil || !e.kind.MetadataOnly)
+}
+
+// SameLabels reports whether two states of an object have the same labels. See [Entry.SameSpec].
+func (e *Entry) SameLabels(other *Entry) bool {
+	return e.meta().digest.Labels == other.meta().digest.Labels
+}
+
+// SameAnnotations reports whether two states of an object have the same annotations. See [Entry.SameSpec].
+func (e *Entry) SameAnnotations(other *Entry) bool {
+	return e.meta().digest.Annotations == other.meta().digest.Annotations
+}
 
 // SameOwners reports whether two states of an object have the same owner references in the same
-// order. It compares digests.
+// order. See [Entry.SameSpec].
 func (e *Entry) SameOwners(other *Entry) bool {
 	return e.meta().digest.Owners == other.meta().digest.Owners
 }
@@ -158,9 +210,9 @@ func (e *Entry) SameUID(other *Entry) bool {
 }
 
 // Header returns a copy of the metadata, which the caller owns. An entry that was not Put yet
-// returns a shared one: read only. The first call on an entry from a store may have to unpack the
-// object, which takes some microseconds. Label, Annotation, Selected, Owners and the like read one
-// part without a copy.
+// returns a shared one: read only. The first call on an entry from a store unpacks the object, which
+// takes some microseconds, if it has annotations or several owners that nobody has read lately.
+// Label, Annotation, Selected, Owners and the like read one part without a copy.
 func (e *Entry) Header() *object.Header {
 	if h := e.header.Load(); h != nil && e.raw != nil && !e.shown {
 		return h
@@ -169,40 +221,58 @@ func (e *Entry) Header() *object.Header {
 		object.Header
 		owner [1]object.Owner
 	})
-	own.Header = e.metadata()
-	own.Labels, own.Annotations = maps.Clone(own.Labels), maps.Clone(own.Annotations)
+	var mine bool
+	if own.Header, mine = e.metadata(); !mine {
+		own.Labels = maps.Clone(own.Labels)
+	}
+	own.Annotations = maps.Clone(own.Annotations)
 	if owners := own.Owners; owners != nil {
 		own.Owners = append(own.owner[:0], owners...)
 	}
 	return &own.Header
 }
 
-// metadata returns the header with maps and owners that other objects may share: read only.
-func (e *Entry) metadata() object.Header {
+// metadata returns the header with annotations and owners that other objects may share: read only. If own is set, the
+// labels are the caller's.
+func (e *Entry) metadata() (h object.Header, own bool) {
 	if h := e.header.Load(); h != nil {
-		return *h
+		return *h, false
 	}
 	m, p := e.meta(), e.template.parts()
-	labels, one := p.labels.get(m.digest.Labels)
-	annotations, two := p.annotations.get(m.digest.Annotations)
-	owners, three := p.owners.get(m.digest.Owners)
-	if !one || !two || !three {
-		return *e.scan(&m)
+	annotations, ok := p.annotations.get(m.digest.Annotations)
+	owners, too := e.ownersOf(&m)
+	var v labelView
+	if !ok || !too || m.digest.Labels != 0 && !e.viewLabels(&m, &v) {
+		return *e.scan(&m), false
 	}
-	h := object.Header{Key: e.Key(), Generation: m.generation, Labels: labels, Annotations: annotations, Owners: owners}
+	h = object.Header{Key: e.Key(), Generation: m.generation, Labels: v.all(), Annotations: annotations, Owners: owners}
 	h.UID, h.ResourceVersion = m.identity()
 	if m.flags&flagDeleting != 0 {
 		h.DeletionTimestamp = time.Unix(m.deletion, 0).UTC()
 	}
-	return h
+	return h, true
 }
 
 // Labels returns a copy of the labels. Label and Selected need no copy.
-func (e *Entry) Labels() map[string]string { return maps.Clone(e.labels()) }
+func (e *Entry) Labels() map[string]string {
+	labels, own := e.labels()
+	if own {
+		return labels
+	}
+	return maps.Clone(labels)
+}
 
 // Label returns the value of a label, and whether the object has it.
 func (e *Entry) Label(name string) (value string, ok bool) {
-	value, ok = e.labels()[name]
+	if e.header.Load() == nil {
+		var room meta
+		var v labelView
+		if e.viewLabels(e.parsed(&room), &v) {
+			return v.kept(name)
+		}
+	}
+	labels, _ := e.labels()
+	value, ok = labels[name]
 	return value, ok
 }
 
@@ -213,7 +283,24 @@ func (e *Entry) Annotation(name string) (value string, ok bool) {
 }
 
 // Selected reports whether the labels match a selector.
-func (e *Entry) Selected(by labels.Selector) bool { return by.Matches(readOnly{e.labels()}) }
+func (e *Entry) Selected(by labels.Selector) bool {
+	if e.header.Load() == nil && reflect.TypeOf(by) == usualSelector {
+		l := e.lent
+		if l == nil {
+			l = loans.Get().(*loan)
+			defer l.end()
+		}
+		var room meta
+		if e.viewLabels(e.parsed(&room), &l.view) {
+			return by.Matches(&l.view)
+		}
+	}
+	labels, _ := e.labels()
+	return by.Matches(readOnly{labels})
+}
+
+// usualSelector is the type of selectors that keep nothing of the labels.
+var usualSelector = reflect.TypeOf(labels.NewSelector())
 
 // readOnly is the view of labels that selectors get.
 type readOnly struct{ labels.Set }
@@ -221,6 +308,13 @@ type readOnly struct{ labels.Set }
 // Owners yields the owner references, in the order of the object.
 func (e *Entry) Owners() iter.Seq[object.Owner] {
 	return func(yield func(object.Owner) bool) {
+		if e.header.Load() == nil {
+			var room meta
+			if o, ok := e.viewOwner(e.parsed(&room)); ok {
+				yield(o)
+				return
+			}
+		}
 		for _, owner := range e.owners() {
 			if !yield(owner) {
 				return
@@ -229,17 +323,18 @@ func (e *Entry) Owners() iter.Seq[object.Owner] {
 	}
 }
 
-// labels returns shared labels: read only. So do annotations and owners. They mostly cost less than
-// metadata.
-func (e *Entry) labels() map[string]string {
+// labels returns labels that are shared and read only, unless own is set. Annotations and owners are always shared. They
+// mostly cost less than metadata.
+func (e *Entry) labels() (labels map[string]string, own bool) {
 	if h := e.header.Load(); h != nil {
-		return h.Labels
+		return h.Labels, false
 	}
 	m := e.meta()
-	if labels, ok := e.template.parts().labels.get(m.digest.Labels); ok {
-		return labels
+	var v labelView
+	if m.digest.Labels != 0 && !e.viewLabels(&m, &v) {
+		return e.scan(&m).Labels, false
 	}
-	return e.scan(&m).Labels
+	return v.all(), true
 }
 
 func (e *Entry) annotations() map[string]string {
@@ -258,7 +353,7 @@ func (e *Entry) owners() []object.Owner {
 		return h.Owners
 	}
 	m := e.meta()
-	if owners, ok := e.template.parts().owners.get(m.digest.Owners); ok {
+	if owners, ok := e.ownersOf(&m); ok {
 		return owners
 	}
 	return e.scan(&m).Owners

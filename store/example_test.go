@@ -3,6 +3,9 @@ package store_test
 import (
 	"fmt"
 	"log"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
@@ -51,12 +54,12 @@ func Example() {
 
 // An index by a field finds objects without decoding any.
 func ExampleByPath() {
-	nodeName, err := wire.CompilePath(podKind.GoType(), "spec.nodeName")
+	nodeName, err := store.ByPath(reflect.TypeFor[corev1.Pod](), "spec.nodeName")
 	if err != nil {
 		log.Fatal(err)
 	}
 	s := store.New(store.Options{})
-	if err := s.AddIndex("node", store.ByPath(nodeName)); err != nil {
+	if err := s.AddIndex("node", nodeName); err != nil {
 		log.Fatal(err)
 	}
 	txn := s.Begin()

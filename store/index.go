@@ -137,7 +137,8 @@ func (c *core) ask(held, e *Entry) (*Entry, []terms) {
 		}
 		if a.err != nil {
 			clear(c.terms)
-			return Rejected(e.metadata(), a.err), c.terms
+			h, _ := e.metadata()
+			return Rejected(h, a.err), c.terms
 		}
 		t.values = a.values
 	}

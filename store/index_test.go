@@ -3,10 +3,16 @@ package store
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 )
@@ -399,6 +405,79 @@ func TestIndexOfAnUnchangedPartIsNotAskedAgain(t *testing.T) {
 		}
 		if labels != step.labels || any != step.any {
 			t.Errorf("%s: asked %d times, %d for all, not %d, %d", step.ops, labels, any, step.labels, step.any)
+		}
+	}
+}
+
+// TestPartsOfPaths: an index by a path is asked again where one of these parts has changed.
+func TestPartsOfPaths(t *testing.T) {
+	for path, want := range map[string]partSet{
+		"spec.nodeName":                          specPart,
+		"status.phase":                           specPart | statusPart,
+		"metadata.labels[app]":                   labelsPart,
+		"metadata.annotations[app]":              annotationsPart,
+		"metadata.ownerReferences[*].uid":        ownersPart,
+		"metadata.ownerReferences[*].name":       ownersPart,
+		"metadata.ownerReferences[*].kind":       ownersPart,
+		"metadata.ownerReferences[*].apiVersion": ownersPart,
+		"metadata.ownerReferences[*].controller": 0, // its digest takes false for missing
+		"metadata.name":                          0,
+		"metadata.finalizers[*]":                 0,
+		"kind":                                   0,
+	} {
+		p, err := wire.CompilePath(reflect.TypeFor[corev1.Pod](), path)
+		if err != nil && path != "metadata.finalizers[*]" && path != "kind" {
+			t.Fatal(err)
+		} else if err != nil {
+			if p, err = wire.CompilePath(nil, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := partsOf(p); got != want {
+			t.Errorf("%s: %b, want %b", path, got, want)
+		}
+	}
+}
+
+// TestOwnersArePartsOfAnObject: an index of the owners is asked again if one of them, or their order, has changed.
+func TestOwnersArePartsOfAnObject(t *testing.T) {
+	x, err := ByPath(nil, "metadata.ownerReferences[*].uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Checked(Options{}))
+	asked, index := 0, x.(builtin)
+	mustIndex(t, s, "owners", builtin{index.parts, func(e *Entry) ([]string, error) {
+		asked++
+		return index.IndexFunc(e)
+	}})
+	for i, step := range []struct {
+		app    string
+		owners []string
+		asked  int
+	}{{"a", []string{"x"}, 1}, {"b", []string{"x"}, 1}, {"b", []string{"x", "y"}, 2}, {"b", []string{"y", "x"}, 3}, {"c", []string{"y", "x"}, 3}, {"c", nil, 4}, {"d", nil, 4}} {
+		h := object.Header{Key: object.Key{Namespace: "n", Name: "p"}, UID: "u", ResourceVersion: strconv.Itoa(i + 1), Labels: map[string]string{"app": step.app}}
+		for _, uid := range step.owners {
+			h.Owners = append(h.Owners, object.Owner{APIVersion: "v1", Kind: "Node", Name: "n-" + uid, UID: types.UID(uid)})
+		}
+		txn := s.Begin()
+		txn.Put(entry(h))
+		txn.Commit()
+		if asked != step.asked {
+			t.Errorf("%v: asked %d times, want %d", step, asked, step.asked)
+		}
+		for _, uid := range []string{"x", "y"} {
+			seq, err := s.Snapshot().Index("owners", uid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for range seq {
+				n++
+			}
+			if want := strings.Count(strings.Join(step.owners, ""), uid); n != want {
+				t.Errorf("%v: %d objects of owner %s, want %d", step, n, uid, want)
+			}
 		}
 	}
 }

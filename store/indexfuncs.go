@@ -1,30 +1,49 @@
 package store
 
-import "github.com/flyball-io/flyball/internal/wire"
+import (
+	"reflect"
 
-// ByPath indexes objects by the values at a field path, as text. Objects without the field are not
-// in it. The path must be compiled for the kind of the store.
-func ByPath(path *wire.Path) Indexer {
-	return builtin{partsOf(path), func(e *Entry) (values []string, err error) {
+	"github.com/flyball-io/flyball/internal/wire"
+)
+
+// ByPath indexes objects by the values at a field path, as text: "spec.nodeName", "metadata.labels[app]",
+// "spec.containers[*].image"; see [wire.CompilePath]. Objects without the field are not in it. t is the Go type of the
+// objects; nil: they are JSON, and the path is not checked. The error is a [*wire.PathError].
+func ByPath(t reflect.Type, path string) (Indexer, error) {
+	p, err := wire.CompilePath(t, path)
+	if err != nil {
+		return nil, err
+	}
+	return builtin{partsOf(p), func(e *Entry) (values []string, err error) {
 		err = e.Read(func(raw wire.Raw) (err error) {
-			values, err = path.Values(raw)
+			values, err = p.Values(raw)
 			return err
 		})
 		return values, err
-	}}
+	}}, nil
 }
 
 // partsOf returns the parts that a path may read; 0: possibly all.
 func partsOf(path *wire.Path) partSet {
-	switch name, inner := path.Member(); {
-	case name == "spec":
+	switch path.Member(0) {
+	case "spec":
 		return specPart
-	case name == "status":
+	case "status":
 		return specPart | statusPart // a kind without a known status field has it among the rest of the object
-	case name == "metadata" && inner == "labels":
+	case "metadata":
+	default:
+		return 0
+	}
+	switch path.Member(1) {
+	case "labels":
 		return labelsPart
-	case name == "metadata" && inner == "annotations":
+	case "annotations":
 		return annotationsPart
+	case "ownerReferences":
+		switch path.Member(2) {
+		case "uid", "name", "kind", "apiVersion": // controller differs where it is missing or false, its digest does not
+			return ownersPart
+		}
 	}
 	return 0
 }
@@ -56,6 +75,7 @@ const (
 	annotationsPart
 	specPart
 	statusPart
+	ownersPart
 )
 
 // sameParts returns the parts that are equal in two states of an object. a may be nil. If one is

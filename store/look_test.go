@@ -224,3 +224,73 @@ func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 		t.Error("most keys were deleted, and the table was not dropped")
 	}
 }
+
+// A selection that lends its entries shows what one that copies them shows, whatever the loop does meanwhile: selections
+// within it, changes of the store, an early end.
+func TestSelectLendsEntries(t *testing.T) {
+	for seed := range uint64(3) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		s := New(Checked(Options{}))
+		version := 1
+		change := func() {
+			var ops []string
+			for range 1 + random.IntN(20) {
+				op := fmt.Sprintf("+%c/o%02d u@%d app=v%d", 'a'+random.IntN(2), random.IntN(60), version, random.IntN(4))
+				if random.IntN(6) == 0 {
+					op += " !"
+				}
+				ops = append(ops, op)
+				version++
+			}
+			commit(s, ops...)
+		}
+		for range 20 {
+			change()
+		}
+		q := Query{Namespace: []string{"", "a"}[random.IntN(2)]}
+		list := func(snap *Snapshot, lent bool, each func()) (found []string) {
+			q.Lent = lent
+			for e := range snap.scan(q) {
+				before := allOf(e)
+				each()
+				if now := allOf(e); now != before {
+					t.Fatalf("seed %d: %s has become %s", seed, before, now)
+				}
+				found = append(found, before)
+			}
+			return found
+		}
+		nothing := func() {}
+		for range 5 {
+			snap := s.Snapshot()
+			want := list(snap, false, nothing)
+			got := list(snap, true, func() {
+				if random.IntN(4) > 0 {
+					return
+				}
+				for range snap.scan(Query{Lent: true}) {
+					if random.IntN(10) == 0 {
+						break
+					}
+				}
+				change()
+				for s.Compact() {
+				}
+				runtime.GC()
+			})
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("seed %d: lent %v, want %v", seed, got, want)
+			}
+		}
+	}
+}
+
+// allOf is all that an entry shows.
+func allOf(e *Entry) string {
+	text := fmt.Sprint(e.Key(), id(e), e.Labels(), e.Err())
+	_ = e.Read(func(raw wire.Raw) error {
+		text += string(raw.Bytes)
+		return nil
+	})
+	return text
+}

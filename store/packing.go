@@ -13,11 +13,13 @@ import (
 // A shape is all objects that have the same label and annotation keys. Its second object makes its
 // template, a dictionary. A group is a set of nearly equal objects within a shape: those of one controller, of one
 // name in several namespaces, or of equal labels. The first object of a controller makes the
-// template of its group, in other groups the second does. The template of a group is itself packed
+// template of its group, unless most controllers of the shape have one object; in other groups the second does. The template of a group is itself packed
 // against that of its shape. Single objects are packed against the template of their shape.
 type packing struct {
 	packer   pack.Packer
 	known    []byte // the identity of the current object
+	labels   []byte // the labels in front of it
+	owner    []byte // and the owner
 	old      []byte // memory for the state that it replaces
 	repacked uint32 // changes packed from the record before, so far
 	groups   map[uint64]*template
@@ -54,15 +56,19 @@ func shapeOf(h *object.Header, m *meta) uint64 {
 }
 
 // pack appends the packed object of e to dst. It returns the template needed to unpack it; nil if
-// none.
-func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry) ([]byte, *template) {
-	h, m := e.metadata(), e.meta()
-	p.known = m.appendIdentity(p.known[:0])
+// none. It sets the labels of m, the front of its record.
+func (p *packing) pack(w *transaction, dst []byte, slot uint32, e *Entry, m *meta) ([]byte, *template) {
+	h, _ := e.metadata()
 	if p.groups == nil {
 		p.groups = map[uint64]*template{}
 	}
-	shape := shapeOf(&h, &m)
-	t, made := p.choose(shape, &h, &m, e.raw)
+	shape := shapeOf(&h, m)
+	t, made := p.choose(shape, &h, m, e.raw)
+	if t != nil && t.useless < maxUseless {
+		p.putLabels(m, t, made, &h)
+		p.putOwner(m, t, &h)
+	}
+	p.known = m.appendIdentity(p.known[:0])
 	at := len(dst)
 	if made { // of e itself: the result says nothing about others
 		dst = p.append(dst, t, p.known, e.raw)
@@ -91,10 +97,18 @@ func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *
 	if o, ok := h.ControllerOwner(); ok && o.UID != "" {
 		key := shape ^ maphash.String(groupSeed, string(o.UID))
 		if t = p.groups[key]; t != nil {
+			t.pair()
 			return t, false
 		}
-		common, _ := p.ofShape(shape, id, m, b)
-		return p.derive(b, key, common, &m.digest), true
+		common, made := p.ofShape(shape, id, m, b)
+		if common != nil && common.lonely() && (made || !p.seen.other(key, id, maxSightings)) {
+			return common, made
+		}
+		t = p.derive(b, key, common, &m.digest)
+		if t.shape = common; common != nil {
+			common.children++
+		}
+		return t, true
 	}
 	groups := [...]uint64{shape ^ 3*maphash.String(groupSeed, h.Name), shape ^ 5*m.digest.Labels}
 	for _, key := range groups {
@@ -104,7 +118,7 @@ func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *
 	}
 	common, made := p.ofShape(shape, id, m, b)
 	for _, key := range groups {
-		if key != shape && p.seen.other(key, id) && !made {
+		if key != shape && p.seen.other(key, id, maxSightings) && !made {
 			return p.derive(b, key, common, &m.digest), true
 		}
 	}
@@ -114,7 +128,7 @@ func (p *packing) choose(shape uint64, h *object.Header, m *meta, b []byte) (t *
 // ofShape returns the template of a shape, if it had another object lately. made says that it was made
 // of b.
 func (p *packing) ofShape(shape, id uint64, m *meta, b []byte) (t *template, made bool) {
-	if t = p.groups[shape]; t != nil || !p.seen.other(shape, id) || len(b) > maxShapeTemplate {
+	if t = p.groups[shape]; t != nil || !p.seen.other(shape, id, maxSightings) || len(b) > maxShapeTemplate {
 		return t, false
 	}
 	t = newTemplate(body{bytes: slices.Clone(b)}, shape, &m.digest)
@@ -143,9 +157,7 @@ func (p *packing) publishLearned(t *template, with *pack.Template) {
 	}
 	was := t.held()
 	t.body.Store(&body{bytes: is})
-	if t.id != 0 {
-		p.held += t.held() - was
-	}
+	p.grown(t, was)
 }
 
 // packUnstored packs an entry that is not stored, against t. t may be nil.
@@ -300,6 +312,9 @@ func (p *packing) unpackTemplate(t *template) {
 // drop removes a template that no later state uses.
 func (p *packing) drop(t *template) {
 	p.held -= t.held()
+	if l := t.labels.Load(); l != nil && l.owner == t {
+		l.owner = nil // others may have it
+	}
 	p.forget(t)
 }
 
@@ -331,9 +346,9 @@ type sightings struct {
 
 const minSightings, maxSightings = 64, 16 << 10
 
-// other reports whether another object of the group was seen, and notes this one.
-func (s *sightings) other(group, object uint64) bool {
-	if s.n >= len(s.table) && len(s.table) < maxSightings {
+// other reports whether another object of the group was seen, and notes this one. The table has at most so many entries.
+func (s *sightings) other(group, object uint64, most int) bool {
+	if s.n >= len(s.table) && len(s.table) < most {
 		s.table, s.n = make([]uint64, max(minSightings, 4*len(s.table))), 0
 	}
 	bucket := s.table[group%uint64(len(s.table))&^3:][:4]

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
@@ -25,7 +24,9 @@ import (
 //	version   uvarint, or uvarint length and text
 //	generation, deletion   varint each; the latter in seconds, if flagged
 //	digests   a byte that says which ones follow, and 6 each; those of the template are not among them
-//	object    in the format of package pack, with the identity as its known bytes; empty in a rejected entry
+//	labels    where they are not those of the template, if the same byte says so; see labels.go
+//	owner     likewise; see owner.go
+//	object    in the format of package pack, with all of the above as its known bytes; empty in a rejected entry
 type record []byte
 
 const (
@@ -48,6 +49,8 @@ type meta struct {
 	generation int64
 	deletion   int64
 	digest     digest
+	labels     []byte // nil: the object has them, or the template
+	owner      []byte // likewise
 	object     []byte
 }
 
@@ -58,7 +61,13 @@ type digest struct {
 	Owners uint64
 }
 
-const digestSize = 6
+const (
+	digestSize = 6
+
+	// Among the bits that say which digests follow: these follow them.
+	labelsFront = 1 << 6
+	ownerFront  = 1 << 7
+)
 
 // shorten cuts the digests to 48 bits. None becomes 0.
 func (d *digest) shorten() {
@@ -150,7 +159,7 @@ func (m *meta) append(b []byte, t *template) record {
 	if flags&flagDeleting != 0 {
 		b = binary.AppendVarint(b, m.deletion)
 	}
-	if d != (digest{}) {
+	if d != (digest{}) || m.labels != nil || m.owner != nil {
 		flags |= flagDigest
 		mask := len(b)
 		b = append(b, 0)
@@ -159,6 +168,14 @@ func (m *meta) append(b []byte, t *template) record {
 				b[mask] |= 1 << i
 				b = binary.LittleEndian.AppendUint64(b, *p)[:len(b)+digestSize]
 			}
+		}
+		if m.labels != nil {
+			b[mask] |= labelsFront
+			b = append(b, m.labels...)
+		}
+		if m.owner != nil {
+			b[mask] |= ownerFront
+			b = append(b, m.owner...)
 		}
 	}
 	b[at] = flags
@@ -178,9 +195,15 @@ func (r record) key() []byte {
 	return r[1+k : 1+k+int(n)]
 }
 
-// meta parses the record. t is its template, or nil.
-func (r record) meta(t *template) meta {
-	m := meta{flags: r[0]}
+// meta returns the record, parsed. t is its template, or nil.
+func (r record) meta(t *template) (m meta) {
+	r.parse(&m, t)
+	return m
+}
+
+// parse parses the record into m, which is empty.
+func (r record) parse(m *meta, t *template) {
+	m.flags = r[0]
 	b := []byte(r[1:])
 	text := func() []byte {
 		n, k := binary.Uvarint(b)
@@ -222,6 +245,14 @@ func (r record) meta(t *template) meta {
 				b = b[digestSize:]
 			}
 		}
+		if mask&labelsFront != 0 {
+			n := frontSize(b)
+			m.labels, b = b[:n], b[n:]
+		}
+		if mask&ownerFront != 0 {
+			n := ownerSize(b)
+			m.owner, b = b[:n], b[n:]
+		}
 	}
 	if t != nil && m.flags&(flagLabels|flagAnnotations|flagOwners) != 0 {
 		for i, p := range [...]*uint64{&m.digest.Labels, &m.digest.Annotations, &m.digest.Owners} {
@@ -231,7 +262,6 @@ func (r record) meta(t *template) meta {
 		}
 	}
 	m.object = b
-	return m
 }
 
 // size is the length of the object as received.
@@ -277,15 +307,7 @@ func (m *meta) appendUID(b []byte) []byte {
 	if m.flags&flagUUID == 0 {
 		return append(b, m.uid...)
 	}
-	from := 0
-	for i, n := range [...]int{4, 2, 2, 2, 6} {
-		if i > 0 {
-			b = append(b, '-')
-		}
-		b = hex.AppendEncode(b, m.uid[from:from+n])
-		from += n
-	}
-	return b
+	return appendUUID(b, m.uid)
 }
 
 func (m *meta) appendVersion(b []byte) []byte {
@@ -296,9 +318,13 @@ func (m *meta) appendVersion(b []byte) []byte {
 	return strconv.AppendUint(b, n, 10)
 }
 
-// appendIdentity appends the bytes that are known of the object: name, namespace, uid and version.
+// appendIdentity appends the bytes that are known of the object: labels, owner, name, namespace, uid and version.
 // They precede it when it is packed.
 func (m *meta) appendIdentity(b []byte) []byte {
+	b = append(b, m.labels...)
+	if m.owner != nil {
+		b = m.appendOwnerUID(append(b, m.owner...))
+	}
 	namespace, name, _ := bytes.Cut(m.key, []byte{0})
 	return m.appendVersion(m.appendUID(append(append(b, name...), namespace...)))
 }

@@ -148,6 +148,8 @@ type Query struct {
 	// After restricts to keys behind this one, to continue an earlier read in this snapshot or a
 	// later one. The zero Key starts at the beginning.
 	After object.Key
+	// Lent lends each entry until the next one, or the end of the loop: nothing is copied. See [Store.Look].
+	Lent bool
 }
 
 // Select yields the entries that a Query selects, in the order of keys. Break out of the loop to
@@ -171,7 +173,7 @@ func (s *Snapshot) Select(q Query) (iter.Seq[*Entry], error) {
 		if after := appendKey(nil, q.After); q.After != (object.Key{}) && bytes.Compare(after, w.from) >= 0 {
 			w.from, w.past = after, true
 		}
-		for e := w.next(); e != nil && yield(e); e = w.next() {
+		for slot, ok := w.next(); ok && s.show(slot, q.Lent, yield); slot, ok = w.next() {
 		}
 	}, nil
 }
@@ -186,22 +188,30 @@ type walk struct {
 	past   bool
 }
 
-// next returns the next entry; nil at the end.
-func (w *walk) next() *Entry {
+// next returns the slot of the next entry. It returns false at the end.
+func (w *walk) next() (slot uint32, ok bool) {
 	s := w.s
 	for {
-		slot, ok := w.at.seek(w.from, w.past)
-		if !ok {
-			return nil
+		if slot, ok = w.at.seek(w.from, w.past); !ok {
+			return 0, false
 		}
 		w.from, w.past = s.key(w.from[:0], slot), true
 		if !bytes.HasPrefix(w.from, w.prefix) {
-			return nil
+			return 0, false
 		}
 		if w.match == nil || s.matches(slot, w.match) {
-			return s.load(slot, nil)
+			return slot, true
 		}
 	}
+}
+
+// show calls yield with the entry of a slot, lent or to keep.
+func (s *state) show(slot uint32, lent bool, yield func(*Entry) bool) (more bool) {
+	if !lent || s.rejected.Get(slot) != nil {
+		return yield(s.load(slot, nil))
+	}
+	s.lend(slot, func(e *Entry) { more = yield(e) })
+	return more
 }
 
 func (s *state) matches(slot uint32, match func(*Entry) bool) (ok bool) {

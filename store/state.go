@@ -97,15 +97,23 @@ func (s *state) lend(slot uint32, f func(*Entry)) {
 		l := loans.Get().(*loan)
 		l.entry = Entry{record: r, kind: s.kinds[kind], template: s.templates.Get(template), lent: l}
 		f(&l.entry)
-		l.entry = Entry{} // a use after return fails
-		loans.Put(l)
+		l.end()
 	})
 }
 
-// loan is a lent entry, and memory to unpack it into.
+// loan is a lent entry, its record once it is parsed, and memory to unpack it into.
 type loan struct {
 	entry   Entry
+	meta    meta
+	parsed  bool
+	view    labelView
 	scratch []byte
+}
+
+// end gives the loan back. A use of the entry afterwards fails.
+func (l *loan) end() {
+	l.entry, l.parsed, l.view = Entry{}, false, labelView{}
+	loans.Put(l)
 }
 
 var loans = sync.Pool{New: func() any { return new(loan) }}

@@ -13,8 +13,10 @@ import (
 // collector frees it when none needs it.
 type template struct {
 	body   atomic.Pointer[body]
-	shared atomic.Pointer[parts] // nil: nothing is cached yet
-	common common                // of the object that it was made of
+	shared atomic.Pointer[parts]    // nil: nothing is cached yet
+	labels atomic.Pointer[labeling] // nil: no record needs it yet
+	front  atomic.Pointer[string]   // the labels of the object that it was made of; nil: no other object has needed them
+	common common                   // of the object that it was made of
 
 	// Only the writer uses these.
 	group      uint64
@@ -24,6 +26,27 @@ type template struct {
 	worse      uint8  // records in a row that were much larger
 	useless    uint8  // records that the template made no smaller
 	count      uint8  // records, modulo 256
+
+	// The template of a controller's group has that of its shape until it is paired: until a record after the first uses it. The
+	// template of a shape counts those groups, and the paired ones.
+	shape           *template
+	children, pairs uint32
+}
+
+const (
+	minChildren = 32 // templates of groups from which a shape may be lonely
+	fewPairs    = 8  // it is if one in so many is paired
+)
+
+// lonely reports whether hardly any group of the shape gets a second object.
+func (t *template) lonely() bool { return t.children >= minChildren && t.pairs < t.children/fewPairs }
+
+// pair notes that a record after the first uses the template of a group.
+func (t *template) pair() {
+	if t.shape != nil {
+		t.shape.pairs++
+		t.shape = nil
+	}
 }
 
 // body holds the bytes of a template. With a parent they are packed against that parent.
@@ -78,8 +101,8 @@ func (t *template) unpack(dst []byte, m *meta) ([]byte, error) {
 
 // parts caches the parts of headers that many objects share: the ones read last.
 type parts struct {
-	labels, annotations cached[map[string]string]
-	owners              cached[[]object.Owner]
+	annotations cached[map[string]string]
+	owners      cached[[]object.Owner]
 }
 
 // cached has values by their digests, one in each place.
@@ -90,7 +113,7 @@ type cached[T any] []atomic.Pointer[part[T]]
 const places = 8
 
 func newParts(n int) *parts {
-	return &parts{make(cached[map[string]string], n), make(cached[map[string]string], n), make(cached[[]object.Owner], n)}
+	return &parts{make(cached[map[string]string], n), make(cached[[]object.Owner], n)}
 }
 
 // part is a header part and its digest.
@@ -140,14 +163,20 @@ func (c cached[T]) put(digest uint64, value T) {
 
 // cache caches the parts of a header.
 func (p *parts) cache(d *digest, h *object.Header) {
-	p.labels.put(d.Labels, h.Labels)
 	p.annotations.put(d.Annotations, h.Annotations)
 	p.owners.put(d.Owners, h.Owners)
 }
 
 // held is the memory of the template in bytes.
 func (t *template) held() int64 {
-	return int64(unsafe.Sizeof(*t)+unsafe.Sizeof(body{})) + int64(cap(t.body.Load().bytes))
+	n := int64(unsafe.Sizeof(*t)+unsafe.Sizeof(body{})) + int64(cap(t.body.Load().bytes))
+	if f := t.front.Load(); f != nil {
+		n += int64(unsafe.Sizeof(*f)) + int64(len(*f))
+	}
+	if l := t.labels.Load(); l != nil && l.owner == t {
+		n += int64(unsafe.Sizeof(*l)) + l.shape.Load().memory + int64(8*len(l.seen.table))
+	}
+	return n
 }
 
 // maxCachedBytes limits the memory in bytes of an indexCache, beyond its last template.

@@ -141,11 +141,11 @@ func TestSecondObjectOfAGroupIsNoticed(t *testing.T) {
 	for i := range uint64(100_000) {
 		group := (i + 1) * odd
 		for range 2 { // the same object a second time is not another one
-			if s.other(group, 1<<40) {
+			if s.other(group, 1<<40, maxSightings) {
 				t.Fatalf("another object of group %d", i)
 			}
 		}
-		if !s.other(group, 2<<40) {
+		if !s.other(group, 2<<40, maxSightings) {
 			t.Fatalf("the second object of group %d was not noticed", i)
 		}
 	}

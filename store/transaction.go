@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/flyball-io/flyball/internal/cow"
 	"github.com/flyball-io/flyball/internal/heap"
@@ -116,7 +117,9 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	b := binary.AppendUvarint(c.buf[:0], w.kindOf(e.kind))
 	stored := e
 	if e.rejected == nil {
-		packed, t := c.packing.pack(w, c.packed[:0], slot, e)
+		room := len(e.record) + 2*maxFront + 2*binary.MaxVarintLen64 // for what comes before the object, which is known afterwards
+		m := e.meta()
+		packed, t := c.packing.pack(w, slices.Grow(c.packed[:0], room)[:room], slot, e, &m)
 		c.packed = packed
 		var id uint32
 		if t != nil {
@@ -124,13 +127,15 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 		}
 		b = binary.AppendUvarint(b, uint64(id))
 		at := len(b)
-		m := e.meta()
-		b = append(m.append(b, t), packed...)
+		c.buf = m.append(b, t)
+		b = packed[room-len(c.buf):]
+		copy(b, c.buf)
 		if stored = nil; keep || c.opts.check != nil {
 			stored = e.packed(append(make(record, 0, len(b)-at), b[at:]...), t)
 		}
 	} else {
 		b = append(append(b, 0), e.record...)
+		c.buf = b
 	}
 	place, err := c.heap.Put(slot, b)
 	if err != nil {
@@ -138,8 +143,8 @@ func (c *core) write(slot uint32, e *Entry, keep bool) *Entry {
 	}
 	c.supersede(slot)
 	w.chunks = c.heap.Chunks()
-	if c.buf = b[:0]; cap(c.buf) > maxKeptBuffer {
-		c.buf, c.packed = nil, nil
+	if cap(c.packed) > maxKeptBuffer {
+		c.packed = nil
 	}
 	if c.opts.check != nil {
 		c.opts.check.put(b, e.raw, stored)

@@ -1,4 +1,4 @@
-package webhook
+package webhook_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/scheme"
+	. "github.com/flyball-io/flyball/webhook"
 )
 
 // sink is a ResponseWriter that discards the answer.

@@ -97,8 +97,8 @@ func newEndpoint(h Handler, o Options, prefix string, mutating bool) (*Endpoint,
 	return e, nil
 }
 
-// ServeHTTP answers one AdmissionReview. It handles any input safely and returns in bounded time;
-// see [Limits].
+// ServeHTTP answers one AdmissionReview. It handles any input safely. [Limits] bound the wait for the
+// body and for the handler; the server bounds the write of the answer.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
 
 // Kind returns the kind of the objects. It is empty for a handler of several kinds.

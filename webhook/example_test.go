@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-io/flyball/webhook"
 )
 
-var quiet = webhook.Options{Logger: slog.New(slog.DiscardHandler)}
+var discard = webhook.Options{Logger: slog.New(slog.DiscardHandler)}
 
 // How do I set defaults?
 func ExampleNewDefaulter() {
@@ -25,7 +25,7 @@ func ExampleNewDefaulter() {
 				webhook.Warn(ctx, "label owner was set")
 			}
 			return nil
-		}), quiet)
+		}), discard)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -55,7 +55,7 @@ func ExampleNewValidator() {
 		}
 		return nil, nil
 	}
-	h, err := webhook.NewValidator[corev1.ConfigMap](scheme.New(), webhook.ValidatorFuncs[corev1.ConfigMap]{Update: immutable, Delete: protected}, quiet)
+	h, err := webhook.NewValidator[corev1.ConfigMap](scheme.New(), webhook.ValidatorFuncs[corev1.ConfigMap]{Update: immutable, Delete: protected}, discard)
 	if err != nil {
 		fmt.Println(err)
 		return

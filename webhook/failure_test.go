@@ -1,4 +1,4 @@
-package webhook
+package webhook_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/test/webhooktest"
+	. "github.com/flyball-io/flyball/webhook"
 )
 
 // TestNoAnswerIsNoVerdict: a handler that lacks an answer from the API server gives no verdict, so

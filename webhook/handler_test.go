@@ -1,4 +1,4 @@
-package webhook
+package webhook_test
 
 import (
 	"context"
@@ -27,6 +27,7 @@ import (
 
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/webhooktest"
+	. "github.com/flyball-io/flyball/webhook"
 )
 
 func must[T any](v T, err error) func(*testing.T) T {

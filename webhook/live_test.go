@@ -1,4 +1,4 @@
-package webhook
+package webhook_test
 
 import (
 	"bytes"
@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/servertest"
+	. "github.com/flyball-io/flyball/webhook"
 )
 
 // logged records log output.

@@ -1,4 +1,4 @@
-package webhook
+package webhook_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/internal/wire"
+	. "github.com/flyball-io/flyball/webhook"
 )
 
 func plain(t interface{ Fatalf(string, ...any) }, b []byte) any {
@@ -57,14 +58,14 @@ func defaulted(t interface{ Fatalf(string, ...any) }, raw []byte, change func(*t
 		t.Fatalf("%v", err)
 	}
 	var before, after bytes.Buffer
-	if err := encode(&before, o); err != nil {
+	if err := Encode(&before, o); err != nil {
 		t.Fatalf("%v", err)
 	}
 	change(o)
-	if err := encode(&after, o); err != nil {
+	if err := Encode(&after, o); err != nil {
 		t.Fatalf("%v", err)
 	}
-	patch, err = diff(before.Bytes(), raw, after.Bytes())
+	patch, err = Diff(before.Bytes(), raw, after.Bytes())
 	if err != nil {
 		t.Fatalf("%v: %s", err, raw)
 	}
@@ -267,7 +268,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add([]byte(`[]`), []byte(`{"a":{}}`))
 	f.Add([]byte(`{"a":{"b":{"c":[{"key":"1","v":1}]}}}`), []byte(`{"a":{"b":{"c":[{"key":"1","v":2},{"key":"1","v":1}]}}}`))
 	f.Fuzz(func(t *testing.T, raw, want []byte) {
-		patch, err := diff(raw, raw, want)
+		patch, err := Diff(raw, raw, want)
 		if !json.Valid(raw) || !json.Valid(want) {
 			return // only that it does not panic
 		}
@@ -302,16 +303,16 @@ func TestPatchOfLargeAndDeepObjects(t *testing.T) {
 	}
 	b := []byte(text(t, raw))
 	raw["key-777"] = "x"
-	patch, err := diff(b, b, []byte(text(t, raw)))
+	patch, err := Diff(b, b, []byte(text(t, raw)))
 	if want := `[{"op":"replace","path":"/key-777","value":"x"}]`; err != nil || string(patch) != want {
 		t.Errorf("%s, %v", patch, err)
 	}
 	deep := []byte(strings.Repeat(`{"a":[`, 4999) + "1" + strings.Repeat("]}", 4999))
-	if patch, err = diff(deep, deep, bytes.Replace(deep, []byte("1"), []byte("2"), 1)); err != nil || !bytes.HasSuffix(patch, []byte(`/a/0","value":2}]`)) {
+	if patch, err = Diff(deep, deep, bytes.Replace(deep, []byte("1"), []byte("2"), 1)); err != nil || !bytes.HasSuffix(patch, []byte(`/a/0","value":2}]`)) {
 		t.Errorf("%d bytes of patch, %v", len(patch), err)
 	}
 	endless := []byte(strings.Repeat("[", 1<<20))
-	if _, err := diff(endless, endless, []byte("[0]")); err == nil {
+	if _, err := Diff(endless, endless, []byte("[0]")); err == nil {
 		t.Error("a million levels were read")
 	}
 }

@@ -1,4 +1,4 @@
-package webhook
+package webhook_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/test/webhooktest"
+	. "github.com/flyball-io/flyball/webhook"
 )
 
 // Objects of every size come to handlers as from the stock decoders, and a patch is one of the whole object.

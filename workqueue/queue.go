@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/ctxkey"
 )
 
 // Queue hands keys to workers. Producers add keys; workers loop:
@@ -100,8 +102,21 @@ func (q *Queue[K, V]) Next(ctx context.Context, done K) (item Item[K, V], ok boo
 // take returns the next item. It parks until there is one, the queue is shut down or ctx ends. The
 // lock is held, but for the time in which the call is parked.
 func (q *Queue[K, V]) take(ctx context.Context, t int64) (item Item[K, V], ok bool) {
-	for ok = q.core.get(t, &item); !ok && !q.core.down && q.park(ctx); {
-		ok = q.core.get(q.now(), &item)
+	for turn := ctxkey.Turn(ctx); ; t = q.now() {
+		if turn != nil {
+			q.mu.Unlock()
+			last := turn(ctx)
+			q.mu.Lock()
+			if t = q.now(); ctx.Err() != nil {
+				break
+			}
+			if last {
+				q.core.ready.lastFirst(q.core.nodes)
+			}
+		}
+		if ok = q.core.get(t, &item); ok || q.core.down || !q.park(ctx) {
+			break
+		}
 	}
 	q.serve()
 	return item, ok

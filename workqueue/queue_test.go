@@ -3,10 +3,13 @@ package workqueue_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/ctxkey"
 	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/workqueue"
 )
@@ -479,4 +482,23 @@ func TestNextEndsADrain(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A simulation has the item that became ready last handed out first.
+func TestLastFirst(t *testing.T) {
+	q := newStrings(t, workqueue.Options[string, string]{})
+	ctx := ctxkey.WithTurns(t.Context(), func(context.Context, string) bool { return true })
+	var got, want []string
+	for i := range 5 {
+		q.Add(fmt.Sprint(i))
+		want = append(want, fmt.Sprint(4-i))
+	}
+	for range 5 {
+		item, _ := q.Get(ctx)
+		got = append(got, item.Key)
+		q.Done(item.Key)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -31,6 +31,19 @@ func (r *ready) front() number {
 	return r.levels[r.order[0]].items.head
 }
 
+// lastFirst makes the last item of the highest priority its first.
+func (r *ready) lastFirst(s nodes) {
+	if len(r.order) == 0 {
+		return
+	}
+	if l := &r.levels[r.order[0]].items; l.head != l.tail {
+		n := l.tail
+		l.remove(s, n)
+		s.at(l.head).links.prev, s.at(n).links = n, links{next: l.head}
+		l.head = n
+	}
+}
+
 // oldestReady returns the item that has been ready longest, or zero if nothing is ready.
 func (r *ready) oldestReady(s nodes) number {
 	for ; r.oldest < len(r.ages); r.oldest++ {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 )
@@ -192,22 +192,18 @@ func (in *Informer) watch(ctx context.Context) error {
 	return err
 }
 
-// The waits between the questions what a kind is.
-const (
-	firstWait = 250 * time.Millisecond
-	lastWait  = 30 * time.Second
-)
-
 // resolve asks the server what the kind is, until it knows or ctx ends.
 func (in *Informer) resolve(ctx context.Context) (informer.Kind, error) {
-	for pause := firstWait; ; pause = min(2*pause, lastWait) {
+	fails := backoff.Backoff{Policy: backoff.Policy{Base: 250 * time.Millisecond, Max: 30 * time.Second, Jitter: 0.5}}
+	for {
 		kind, err := in.ask(ctx)
 		if err == nil || ctx.Err() != nil {
 			return kind, errors.Join(err, ctx.Err())
 		}
+		pause := fails.Fail(time.Now())
 		in.s.c.Logger.Warn("the server does not say what a kind is", "informer", in.Name(), "err", err, "retryIn", pause)
 		in.failed(err)
-		if err := run.Sleep(ctx, pause/2+rand.N(pause/2)); err != nil {
+		if err := run.Sleep(ctx, pause); err != nil {
 			return kind, err
 		}
 	}

@@ -125,9 +125,7 @@ func causeOf(c store.Change) reconcile.Cause {
 	}
 	if e != nil {
 		cause.ResourceVersion = e.ResourceVersion()
-		if k := e.Kind(); k != nil {
-			cause.Kind = k.GVK
-		}
+		cause.Kind = e.GVK()
 	}
 	return cause
 }

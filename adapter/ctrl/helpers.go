@@ -21,6 +21,7 @@ import (
 	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/sparse"
+	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -96,7 +97,8 @@ func setKind(o object.Object, kind schema.GroupVersionKind) error {
 	return nil
 }
 
-// List implements client.Reader. It reads one list of the client, with all objects.
+// List implements client.Reader. It reads one list of the client, with all objects. [client.OwnedBy] is an error: neither
+// the server nor a cache of controller-runtime has an index of owners by itself.
 func (h *helperClient) List(ctx context.Context, proto object.Object, o client.ListOptions) iter.Seq2[object.Object, error] {
 	return func(yield func(object.Object, error) bool) {
 		items, err := h.list(ctx, proto, o)
@@ -119,6 +121,11 @@ func (h *helperClient) list(ctx context.Context, proto object.Object, o client.L
 	kind, err := object.KindOf(h.Scheme(), proto)
 	if err != nil {
 		return nil, err
+	}
+	if o.Fields != nil {
+		if _, owned := o.Fields.RequiresExactMatch(wire.OwnerUIDs); owned {
+			return nil, fmt.Errorf("list of %s: %w", kind.Kind, wire.ErrNoOwners)
+		}
 	}
 	list, err := h.newList(proto, kind)
 	if err != nil {

@@ -4,7 +4,8 @@
 //
 // Objects are held as packed bytes outside the Go heap, in a twentieth of the memory or less, and decoded
 // when somebody reads them. Everything else stays: clients, builders, handlers, predicates, indexes, and
-// all of cache.Options but NewInformer, which [Options] can ignore.
+// cache.Options. Of these New refuses NewInformer, which [Options] can ignore, a selector that selects
+// nothing, and a kind that is given twice.
 //
 //	API server ──► reflector ──► packed store ──┬──► Get, List      (decoded into what the caller owns)
 //	                                            └──► event handlers (decoded once for all of them)

@@ -74,7 +74,7 @@ func TestControllerReconciles(t *testing.T) {
 // eventually waits until f succeeds. The server, not this process, has the event that it waits for.
 func eventually(t testing.TB, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	err := f()
 	for ; err != nil && time.Now().Before(deadline); err = f() {
 		time.Sleep(10 * time.Millisecond)

@@ -8,16 +8,17 @@ import (
 
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/store"
 )
 
 // Header returns the metadata of an object. obj only names the kind. It decodes nothing, and costs a fraction
 // of Get. The caller owns the header. Errors are those of Get.
-func (c *Cache) Header(ctx context.Context, key crclient.ObjectKey, obj crclient.Object) (*object.Header, error) {
-	_, e, err := c.entry(ctx, key, obj)
-	if err != nil {
-		return nil, err
-	}
-	return e.Header(), nil
+func (c *Cache) Header(ctx context.Context, key crclient.ObjectKey, obj crclient.Object) (h *object.Header, err error) {
+	err = c.look(ctx, key, obj, func(_ *watch, e *store.Entry) error {
+		h = e.Header()
+		return nil
+	})
+	return h, err
 }
 
 // Headers yields the metadata of the objects that List would return. It decodes nothing. The caller owns the
@@ -47,11 +48,7 @@ func (c *Cache) Headers(ctx context.Context, list crclient.ObjectList, opts ...c
 //	var v struct{ Spec struct{ NodeName string `json:"nodeName"` } `json:"spec"` }
 //	err := c.Project(ctx, key, &corev1.Pod{}, &v)
 func (c *Cache) Project(ctx context.Context, key crclient.ObjectKey, obj crclient.Object, view any) error {
-	w, e, err := c.entry(ctx, key, obj)
-	if err != nil {
-		return err
-	}
-	return w.in.Project(e, view)
+	return c.look(ctx, key, obj, func(w *watch, e *store.Entry) error { return w.in.Project(e, view) })
 }
 
 // ProjectList reads a few fields of each object that List would return into view, as Project does, and yields

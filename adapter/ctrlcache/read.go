@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -33,42 +34,40 @@ import (
 func (c *Cache) Get(ctx context.Context, key crclient.ObjectKey, obj crclient.Object, opts ...crclient.GetOption) error {
 	o := crclient.GetOptions{}
 	o.ApplyOptions(opts)
-	w, e, err := c.entry(ctx, key, obj)
-	if err != nil {
-		return err
-	}
-	if err := w.decode(e, obj); err != nil {
-		return err
-	}
-	if w.unsafe || o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy {
-		objects.Untag(obj)
-	}
-	return nil
+	return c.look(ctx, key, obj, func(w *watch, e *store.Entry) error {
+		if err := w.decode(e, obj); err != nil {
+			return err
+		}
+		if w.unsafe || o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy {
+			objects.Untag(obj)
+		}
+		return nil
+	})
 }
 
-// entry returns the entry of a key, and its watch.
-func (c *Cache) entry(ctx context.Context, at crclient.ObjectKey, obj crclient.Object) (*watch, *store.Entry, error) {
+// look calls f with the entry of a key, which is valid until f returns, and its watch.
+func (c *Cache) look(ctx context.Context, at crclient.ObjectKey, obj crclient.Object, f func(*watch, *store.Entry) error) error {
 	key, k, err := c.readKind(obj)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	scope, ok := k.scopes.holding(at.Namespace)
 	if !ok {
-		return nil, nil, fmt.Errorf("unable to get: %v because of unknown namespace for the cache", at)
+		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", at)
 	}
 	w, err := c.readable(ctx, key, k, scope)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	e, err := w.in.Entry(object.Key(at), informer.EvenUnavailable)
+	err = w.in.Look(object.Key(at), func(e *store.Entry) error { return f(w, e) }, informer.EvenUnavailable)
 	_, outside := errors.AsType[*informer.NamespaceError](err)
 	if outside && w.kind.ClusterScoped { // it has namespaces now
-		return w, nil, fmt.Errorf("unable to get: %v because of unknown namespace for the cache", at)
+		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", at)
 	}
 	if _, absent := errors.AsType[*client.NotFoundError](err); absent || outside {
 		err = apierrors.NewNotFound(schema.GroupResource{Group: key.gvk.Group, Resource: key.gvk.Kind}, at.Name)
 	}
-	return w, e, err
+	return err
 }
 
 // readKind returns the kind of an object or a list that is read. With ReaderFailOnMissingInformer the mapper is
@@ -216,7 +215,7 @@ func (c *Cache) find(ctx context.Context, proto runtime.Object, o *crclient.List
 	if err != nil {
 		return nil, err
 	}
-	q := informer.Query{Namespace: o.Namespace, Labels: o.LabelSelector, EvenUnavailable: true}
+	q := informer.Query{Namespace: o.Namespace, Labels: o.LabelSelector, EvenUnavailable: true, Lent: true}
 	if o.FieldSelector != nil {
 		if q.Where, err = condition(o); err != nil {
 			return nil, err
@@ -263,10 +262,8 @@ func (w *watch) entries(ctx context.Context, q informer.Query) (iter.Seq[*store.
 		if !errors.As(err, new(*store.IndexPendingError)) {
 			return all, err
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		if ended := run.Sleep(ctx, 10*time.Millisecond); ended != nil {
+			return nil, fmt.Errorf("%w: %w", ended, err)
 		}
 	}
 }

@@ -57,7 +57,8 @@ func TestReadsAfterTheVersionOfTheStore(t *testing.T) {
 	must(t, err)
 	store := got.(toolscache.SharedIndexInformer).GetStore()
 	seen := func() int {
-		v, _ := strconv.Atoi(store.(versioned).LastStoreSyncResourceVersion()) // none: the writer was busy until now
+		v, err := strconv.Atoi(store.(versioned).LastStoreSyncResourceVersion())
+		must(t, err)
 		return v
 	}
 	for i := range 50 {

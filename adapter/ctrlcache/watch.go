@@ -3,7 +3,6 @@ package ctrlcache
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/flyball-io/flyball/adapter/internal/objects"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/jitter"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -66,7 +66,7 @@ func (c *Cache) watch(key kindKey, k *kind, namespace string) (*watch, error) {
 	if s.SyncPeriod != nil {
 		w.resync = *s.SyncPeriod
 	}
-	w.resync = time.Duration(float64(w.resync) * (0.9 + rand.Float64()/5)) // so that kinds do not resync at once
+	w.resync = time.Duration(float64(w.resync) * (0.9 + jitter.Float64()/5)) // so that kinds do not resync at once
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	w.feed = handlers.NewFeed(w.ctx, in, func() (object.Object, error) { return key.newObject(c.opts.Scheme) }, nil)
 	c.watches[at], c.kinds[key.gvk] = w, k

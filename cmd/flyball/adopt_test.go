@@ -11,10 +11,13 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// TestAdopt runs the scripts with projects in the shapes of kubebuilder.
+// TestAdopt runs the scripts with projects in the shapes of kubebuilder; FLYBALL_LONG=1 has two more.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	scaffoldScripts(t, "testdata/adopt")
+	if os.Getenv("FLYBALL_LONG") != "" {
+		scaffoldScripts(t, "testdata/adopt_long")
+	}
 }
 
 // kubebuilderProject DIR MODULE writes the go.mod and go.sum of a project of controller-runtime, with the

@@ -89,7 +89,7 @@ func (f *installerFlags) run(cmd *cobra.Command) error {
 		if to == "" {
 			to = filepath.Join(dir, "dist", "install.yaml")
 		}
-		if to, err = ours(to); err != nil {
+		if to, err = ours(to, generatedMark); err != nil {
 			return err
 		}
 		text := bytes.NewBufferString(chart.Mark)

@@ -54,7 +54,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newAdopt(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newUpgrade(), newRender(), newBuildInstaller(),
-		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard(), newVersion())
+		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard(), newSim(), newVersion())
 	return root
 }
 

@@ -110,6 +110,23 @@ func TestExitStatus(t *testing.T) {
 		{"weigh --recorded x --context y", 2},
 		{"weigh --recorded /nowhere/at/all", 1},
 		{"weigh --program /nowhere/at/all", 1},
+		{"sim --pairs -1", 2},
+		{"sim --pairs x", 2},
+		{"sim --seed -1", 2},
+		{"sim --budget 0s", 2},
+		{"sim --budget -1m", 2},
+		{"sim --budget 5", 2},
+		{"sim --budget 1m --pairs 3", 2},
+		{"sim --replay x --pairs 3", 2},
+		{"sim --replay x --seed 3", 2},
+		{"sim --replay=", 2},
+		{"sim -o /nowhere/at/all", 2},
+		{"sim -o /", 2},
+		{"sim --output=", 2},
+		{"sim --dir /nowhere/at/all", 2},
+		{"sim --race", 2},
+		{"sim -- -race", 2},
+		{"sim ./nowhere/at/all", 1},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			t.Setenv(plane.BinaryEnv, filepath.Join(t.TempDir(), "none"))

@@ -83,6 +83,7 @@ func TestFilesOfOthersStay(t *testing.T) {
 		"controlplane --data-dir DIR/data --kubeconfig-out FILE",
 		"apiserver --kubeconfig-out FILE",
 		"rbac --declared " + rules + " --out FILE",
+		"sim --output FILE",
 		"build-installer --dir " + guestbook + " --output FILE",
 	} {
 		for what, write := range existing(t) {

@@ -39,11 +39,11 @@ that they lack or have too much, and fail if there is one.
     missing: patch deployments.apps
     excess: delete secrets
 
-Without any, it says that all is well.
+If no permission is missing or in excess, it says so.
 
 Where there are bindings to a ServiceAccount beside the roles, roles that none of
-them names are left out. What is granted for some names only counts as granted
-where a test or a feature asked for it: neither says which objects it is about.
+them names are left out. A grant for named objects counts if a test or a feature
+needed that permission for any object.
 A "*" in a role grants what it covers, and is in excess. An aggregated role grants
 what the given roles grant that it selects.
 
@@ -153,11 +153,11 @@ func (f *rbacFlags) run(out io.Writer) error {
 	nameless := rbac.Union(roles.Followed(recorded), f.extra)
 	need := rbac.Union(nameless, declared)
 	if f.out != "" {
-		file, err := ours(f.out)
+		file, err := ours(f.out, generatedMark)
 		if err != nil {
 			return fmt.Errorf("--out %w", err)
 		}
-		text := append([]byte(ownedMark+". DO NOT EDIT.\n"), roles.ClusterRole(f.name, need)...)
+		text := append([]byte(generatedMark+". DO NOT EDIT.\n"), roles.ClusterRole(f.name, need)...)
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			return err
 		}

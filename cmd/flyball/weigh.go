@@ -7,10 +7,8 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/flyball-io/flyball/client"
@@ -50,11 +48,17 @@ With "-o wide" also:
     STRUCTS-MF   the structs without managedFields
     PACKED+MF    packed with managedFields
     SAMPLED      objects that were decoded to estimate STRUCTS
+    COPY         time of a deep copy, as a reader of client-go's caches makes it
+    GET          time of a read from the packed cache
 
 STRUCTS is an estimate. A sample of each kind, evenly spread, is decoded as client-go
 does it: into the Go types of the built-in kinds, or as unstructured objects. The
 memory of these is measured, and scaled by bytes. Maps and indexes of a cache are not
 in it. PACKED is what the metric flyball_cache_held_bytes shows after a first list.
+
+A read from either cache ends with an object that the caller may change. Both are
+measured with some of the sampled objects, without managedFields. Kinds whose read
+takes at least 5 µs longer than the copy are named below the table.
 
 With --program, weigh what these roles let a program both list and watch. With
 --recorded, weigh a recording (go run -C lab ./bench/record). The data of Secrets is zeros
@@ -149,54 +153,24 @@ func contents(file string, in io.Reader) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// weighProgress shows a person how far a weighing is: a line that is replaced on a terminal, and
-// elsewhere one each ten seconds.
+// weighProgress shows how far a weighing is.
 type weighProgress struct {
-	out      io.Writer
-	terminal bool
-	open     bool // a line is shown that is to be replaced
-	last     time.Time
-	kind     string
+	progressLine
+	kind string
 }
 
 func newProgress(out io.Writer) *weighProgress {
-	f, ok := out.(*os.File)
-	return &weighProgress{out: out, terminal: ok && term.IsTerminal(int(f.Fd())), last: time.Now()}
+	return &weighProgress{progressLine: newProgressLine(out)}
 }
-
-const (
-	eachOnTerminal = 100 * time.Millisecond
-	eachElsewhere  = 10 * time.Second
-)
 
 func (p *weighProgress) step(now weigh.Progress) {
 	p.kind = now.Kind
-	each := eachElsewhere
-	if p.terminal {
-		each = eachOnTerminal
-	}
-	if time.Since(p.last)+now.Wait < each { // a long wait is shown when it begins
-		return
-	}
-	p.last = time.Now()
-	p.end()
-	fmt.Fprint(p.out, now)
-	if p.open = p.terminal; !p.open {
-		fmt.Fprintln(p.out)
-	}
+	p.show(now, now.Wait)
 }
 
 func (p *weighProgress) problem(err error) {
 	p.end()
 	fmt.Fprintln(p.out, err)
-}
-
-// end removes the line that is shown.
-func (p *weighProgress) end() {
-	if p.open {
-		fmt.Fprint(p.out, "\r\x1b[K")
-		p.open = false
-	}
 }
 
 // interrupted returns the error for a weighing that a signal ended.

@@ -93,7 +93,7 @@ func TestWeighTellsWhatItHas(t *testing.T) {
 // On a terminal the line is replaced, and messages do not end up in it. Elsewhere lines are rare.
 func TestWeighProgress(t *testing.T) {
 	var out bytes.Buffer
-	p := &weighProgress{out: &out, terminal: true}
+	p := &weighProgress{progressLine: progressLine{out: &out, terminal: true}}
 	now := weigh.Progress{Kind: "pods", Number: 1, Of: 2}
 	p.step(now)
 	p.step(now) // too soon

@@ -47,6 +47,3 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-// The checkout of Flyball that this module is built with.
-replace github.com/flyball-io/flyball => ../..

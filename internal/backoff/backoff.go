@@ -5,15 +5,16 @@
 // [Backoff.Fail] returns the next delay, [Backoff.Reset] follows a success. [Bucket.Reserve]
 // returns the wait for a token.
 //
-// Nothing here sleeps, locks or reads a clock. Time is an argument and randomness is injected, so a
-// run can be replayed. The types are small values and may be copied. They are not safe for
-// concurrent use: the owner guards them.
+// Nothing here sleeps or locks. Time is an argument, and so is the random number of [Policy.Delay]. A
+// [Backoff] with jitter draws from package jitter. The types are small values and may be copied. They
+// are not safe for concurrent use: the owner guards them.
 package backoff
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/jitter"
 )
 
 // Policy is an exponential delay. The zero value never waits.
@@ -64,16 +65,15 @@ func (p Policy) Delay(failures int, random float64) time.Duration {
 // Backoff counts failures under a Policy. A Backoff with only its Policy set is ready to use.
 type Backoff struct {
 	Policy Policy
-	// Rand draws from [0, 1). Nil means math/rand/v2.
-	Rand func() float64
+	// Until is the end of the last delay; zero before the first failure. The owner may move it.
+	Until time.Time
 
 	failures int
-	until    time.Time // end of the last delay
 }
 
 // Fail records a failure at now and returns the wait from then on.
 func (b *Backoff) Fail(now time.Time) time.Duration {
-	if b.failures > 0 && b.Policy.ResetAfter > 0 && now.Sub(b.until) >= b.Policy.ResetAfter {
+	if b.failures > 0 && b.Policy.ResetAfter > 0 && now.Sub(b.Until) >= b.Policy.ResetAfter {
 		b.failures = 0
 	}
 	if b.failures < math.MaxInt {
@@ -81,14 +81,10 @@ func (b *Backoff) Fail(now time.Time) time.Duration {
 	}
 	random := 0.0
 	if b.Policy.Jitter > 0 {
-		if b.Rand != nil {
-			random = b.Rand()
-		} else {
-			random = rand.Float64()
-		}
+		random = jitter.Float64()
 	}
 	d := b.Policy.Delay(b.failures, random)
-	b.until = now.Add(d)
+	b.Until = now.Add(d)
 	return d
 }
 
@@ -96,4 +92,4 @@ func (b *Backoff) Fail(now time.Time) time.Duration {
 func (b *Backoff) Failures() int { return b.failures }
 
 // Reset forgets the failures: the next one counts as the first.
-func (b *Backoff) Reset() { b.failures, b.until = 0, time.Time{} }
+func (b *Backoff) Reset() { b.failures, b.Until = 0, time.Time{} }

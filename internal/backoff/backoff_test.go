@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/internal/backoff"
+	"github.com/flyball-io/flyball/internal/jitter"
 )
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -76,7 +78,9 @@ func TestBackoffCountsAndResets(t *testing.T) {
 		if got := b.Fail(now); got != want {
 			t.Errorf("after %v: %v, want %v (failures %d)", after, got, want, b.Failures())
 		}
-		now = now.Add(want) // wait for the whole delay
+		if now = now.Add(want); b.Until != now { // wait for the whole delay
+			t.Errorf("the delay ends at %v, want %v", b.Until, now)
+		}
 	}
 	fail(0, time.Second)
 	fail(0, 2*time.Second)
@@ -86,27 +90,25 @@ func TestBackoffCountsAndResets(t *testing.T) {
 	fail(time.Minute, time.Second) // a minute without failure, after the delay
 	fail(0, 2*time.Second)
 	b.Reset()
-	if b.Failures() != 0 {
-		t.Errorf("Failures after Reset = %d", b.Failures())
+	if b.Failures() != 0 || !b.Until.IsZero() {
+		t.Errorf("Failures after Reset = %d, until %v", b.Failures(), b.Until)
 	}
 	fail(0, time.Second)
+	now = now.Add(time.Hour)
+	b.Until = now // moved: the failures in a row go on
+	fail(0, 2*time.Second)
 }
 
-func TestBackoffDrawsOnlyWithJitter(t *testing.T) {
-	draws := 0
-	b := backoff.Backoff{Policy: backoff.Policy{Base: time.Second}, Rand: func() float64 { draws++; return 0.5 }}
-	b.Fail(epoch)
-	if draws != 0 {
-		t.Error("drew without jitter")
-	}
-	b.Policy.Jitter = 1
-	if d := b.Fail(epoch); d != time.Second || draws != 1 {
-		t.Errorf("delay %v after %d draws", d, draws)
-	}
-	b.Rand = nil
-	if d := b.Fail(epoch); d < 0 || d > 4*time.Second {
-		t.Errorf("delay %v", d)
-	}
+func TestBackoffJitters(t *testing.T) {
+	defer jitter.Simulate()()
+	synctest.Test(t, func(t *testing.T) {
+		b := backoff.Backoff{Policy: backoff.Policy{Base: time.Second, Jitter: 1}}
+		for i, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
+			if d := b.Fail(epoch); d != want {
+				t.Errorf("delay %d: %v, want %v", i+1, d, want)
+			}
+		}
+	})
 }
 
 func TestBucketWaits(t *testing.T) {
@@ -200,10 +202,7 @@ func TestTryTakeTakesOnlyAvailableTokens(t *testing.T) {
 
 // How long does a watch wait that keeps failing, and when does its backoff reset?
 func ExampleBackoff() {
-	b := backoff.Backoff{
-		Policy: backoff.Policy{Base: 800 * time.Millisecond, Max: 30 * time.Second, Jitter: 1, ResetAfter: 2 * time.Minute},
-		Rand:   func() float64 { return 0.5 },
-	}
+	b := backoff.Backoff{Policy: backoff.Policy{Base: 800 * time.Millisecond, Max: 30 * time.Second, ResetAfter: 2 * time.Minute}}
 	now := epoch
 	for range 7 {
 		d := b.Fail(now)
@@ -212,14 +211,14 @@ func ExampleBackoff() {
 	}
 	fmt.Println("healthy for 2m:", b.Fail(now.Add(2*time.Minute)))
 	// Output:
-	// 400ms
 	// 800ms
 	// 1.6s
 	// 3.2s
 	// 6.4s
 	// 12.8s
-	// 15s
-	// healthy for 2m: 400ms
+	// 25.6s
+	// 30s
+	// healthy for 2m: 800ms
 }
 
 func ExampleBucket() {

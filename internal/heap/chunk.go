@@ -65,8 +65,8 @@ func (c *Chunk) head(at int) (tag uint32, n int) {
 	return binary.LittleEndian.Uint32(c.mem[at:]), int(binary.LittleEndian.Uint32(c.mem[at+4:]))
 }
 
-// size is the space of a record of n bytes in a chunk.
-func size(n int) int { return head + (n+unit-1)/unit*unit }
+// size is the space of a record of n bytes. One without bytes takes a unit: the end of a chunk is no place in it.
+func size(n int) int { return head + (max(n, 1)+unit-1)/unit*unit }
 
 // pages rounds n up to whole pages.
 func pages(n int) int { return (n + 4095) &^ 4095 }

@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 )
@@ -23,5 +24,40 @@ func TestRecordsOfEachSizeWasteLittle(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A record that fills its chunk to the last byte has its place in it, however short it is.
+func TestLastRecordOfAChunk(t *testing.T) {
+	for n := range 3 * unit {
+		h, is := New(Options{}), places{}
+		put := func(b []byte) Place {
+			tag := uint32(len(is) + 1)
+			mustPut(t, h, is, tag, b)
+			return is[tag]
+		}
+		for h.Stats().Used < 8*maxChunk { // then chunks have the full size
+			put(make([]byte, 1000))
+		}
+		left := func() int { return len(h.chunks[h.current].mem) - h.usages[h.current].used - size(n) }
+		for left() != 0 {
+			switch {
+			case left() < 2*unit || left() > 2000: // another chunk, or much room
+				put(make([]byte, 1000))
+			case left()%(2*unit) != 0:
+				put(make([]byte, 2*unit))
+			default:
+				put(make([]byte, unit))
+			}
+		}
+		in, b := h.current, bytes.Repeat([]byte{7}, n)
+		at := put(b)
+		if i := int(at >> offsetBits); i != in {
+			t.Fatalf("%d bytes: the place is in chunk %d, want %d", n, i, in)
+		}
+		if got := read(h.Chunks(), at); !bytes.Equal(got, b) {
+			t.Errorf("%d bytes: %x", n, got)
+		}
+		is.free(h, uint32(len(is)))
 	}
 }

@@ -185,7 +185,8 @@ func TestLostLeaseCancelsTheWork(t *testing.T) {
 	}
 }
 
-// The lease is held until the last member of Lead has ended, also beyond its bound.
+// The lease is held until the last member of Lead has ended, also beyond its bound. The error names the election
+// then, too.
 func TestTheLeaseOutlivesTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, l := &journal{}, newLife()
@@ -197,8 +198,11 @@ func TestTheLeaseOutlivesTheWork(t *testing.T) {
 		polls.win <- struct{}{}
 		synctest.Wait()
 		late, ok := errors.AsType[*lateError](stop(nil))
-		if !ok || !slices.Equal(late.names, []string{"stuck"}) || strings.Contains(log.String(), "-lease") {
+		if !ok || !slices.Equal(late.names, []string{"stuck", campaigning}) || strings.Contains(log.String(), "-lease") {
 			t.Errorf("%v: %s", late, log)
+		}
+		if err := begun(l)(nil); !errors.Is(err, run.ErrRunning) || !strings.Contains(err.Error(), "stuck, "+campaigning) {
+			t.Errorf("beside it: %v", err)
 		}
 		close(let)
 		synctest.Wait()
@@ -271,7 +275,7 @@ func TestLostLeaseAndHangingWorkAreBothInTheError(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-result:
-			if late, ok := errors.AsType[*lateError](err); !ok || !errors.Is(err, lost) || !slices.Equal(late.names, []string{"stuck"}) {
+			if late, ok := errors.AsType[*lateError](err); !ok || !errors.Is(err, lost) || !slices.Equal(late.names, []string{"stuck", campaigning}) {
 				t.Errorf("Run: %v", err)
 			}
 		default:

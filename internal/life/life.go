@@ -31,7 +31,8 @@ type Life struct {
 	Aborted func(ctx, abort context.Context) context.Context
 	// Bounds are how long each phase may take to stop. Zero: for ever.
 	Bounds [Phases]time.Duration
-	// Late makes the error for a phase whose bound has passed. names are its members that have not ended.
+	// Late makes the error for a phase whose bound has passed. names are its members that have not ended, and
+	// the election.
 	Late func(p Phase, after time.Duration, names []string) error
 	// InOrder reports whether a cause is one of an end in good order.
 	InOrder func(cause error) bool
@@ -90,7 +91,8 @@ func (l *Life) Run(ctx context.Context) error {
 	return l.result(cause, late)
 }
 
-// Begin refuses a second run beside the first, and a run while members of the last one have not ended.
+// Begin refuses a second run beside the first, and a run while members or the election of the last one have not
+// ended.
 func (l *Life) Begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,15 +221,15 @@ func await(ends []<-chan struct{}, bound time.Duration) bool {
 	return true
 }
 
-// unendedLocked names the members of a phase that have not ended. The election waits for all members, so it is
-// named only when it alone has not ended.
+// unendedLocked names the members of a phase that have not ended, and after those of Lead the election: it holds
+// the lease until all of them have ended.
 func (l *Life) unendedLocked(p Phase) (names []string) {
 	for _, b := range l.order {
 		if b.phase == p && !b.endedLocked() {
 			names = append(names, b.describe())
 		}
 	}
-	if p == Lead && len(names) == 0 && l.term != nil && !isClosed(l.term.ended) {
+	if p == Lead && l.term != nil && !isClosed(l.term.ended) {
 		names = append(names, campaigning)
 	}
 	return names

@@ -18,7 +18,7 @@ import (
 
 // maxNames is how many names the public packages may export at the top level: types, functions,
 // constants and variables, without methods and fields. 550 is the goal.
-const maxNames = 586
+const maxNames = 601
 
 // apiFile is the recorded API, from the root of the module.
 const apiFile = "docs/api.txt"
@@ -124,26 +124,17 @@ func nameInternal(f *ast.File) {
 
 // internalTypes is the exported API that names a type which programs outside of this module cannot, and why it may.
 var internalTypes = map[string]string{
-	"client: method (*Feed) List(":                     "the Source of a reflector",
-	"client: method (*Feed) Served(":                   "the Source of a reflector finds it",
-	"client: method (*Feed) Watch(":                    "the Source of a reflector",
-	"reflector: type Options struct, Copy ":            "an informer cuts an object before its entry owns the bytes",
-	"reflector: type Source interface, List(":          "lists are read frame by frame, in the bytes of the server",
-	"reflector: type Source interface, Watch(":         "watches are read frame by frame, in the bytes of the server",
-	"store: func ByPath(":                              "informer.IndexPath is what users call; the path is compiled for the kind of the informer",
-	"store: func NewEntry(":                            "entries are made of bytes",
-	"store: method (*Entry) Digest(":                   "what predicates compare for each event",
-	"store: method (*Entry) Kind(":                     "decodes the bytes",
-	"store: method (*Entry) Raw(":                      "the bytes, for informers and adapters; users read by Decode",
-	"store: method (*Entry) Read(":                     "the bytes without a copy, for informers and adapters",
-	"webhook: type Budget = ":                          "one endpoint reads the bodies of admission and conversion, below both; users have this name",
-	"webhook: type Call = ":                            "as Budget",
-	"webhook: type Hooks = ":                           "as Budget",
-	"webhook: type Limits = ":                          "as Budget",
-	"webhook/convert: type Manager interface, Webhook": "webhook.Budget and webhook.Hooks; the tests of webhook use the kit of both, so convert cannot import it",
-	"webhook/convert: type Options struct, Budget ":    "webhook.Budget",
-	"webhook/convert: type Options struct, Hooks ":     "webhook.Hooks",
-	"webhook/convert: type Options struct, Limits ":    "webhook.Limits",
+	"client: method (*Feed) List(":             "the Source of a reflector",
+	"client: method (*Feed) Watch(":            "the Source of a reflector",
+	"reflector: type Source interface, List(":  "lists are read frame by frame, in the bytes of the server",
+	"reflector: type Source interface, Watch(": "watches are read frame by frame, in the bytes of the server",
+	"store: func NewEntry(":                    "entries are made of bytes",
+	"store: method (*Entry) Raw(":              "the bytes, for informers and adapters; users read by Decode",
+	"store: method (*Entry) Read(":             "the bytes without a copy, for informers and adapters",
+	"webhook: type Budget = ":                  "one endpoint reads the bodies of admission and conversion, below both; users have this name",
+	"webhook: type Call = ":                    "as Budget",
+	"webhook: type Hooks = ":                   "as Budget",
+	"webhook: type Limits = ":                  "as Budget",
 }
 
 // TestSignaturesNamePublicTypes reads the types of functions, methods, fields, constants and variables that are

@@ -22,8 +22,10 @@ type limit struct {
 func limits() []limit {
 	all := []limit{
 		{"core", maxCore}, {"exported names", maxNames}, {"linked packages", mostLinked},
-		{"packages of one event", maxEventPackages}, {"files of one event", maxEventFiles}, {"functions of one event", maxEventFunctions},
 		{"lines of a file", maxFile}, {"lines of a sample", maxSample}, {"words of a sentence", maxWords},
+	}
+	for _, w := range ways {
+		all = append(all, w.limits()...)
 	}
 	for _, r := range rooms {
 		all = append(all, limit{r.name, r.limit})

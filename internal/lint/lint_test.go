@@ -28,6 +28,7 @@ var floors = []map[string]string{
 		"internal/jsonscan":  "the text of JSON: every parser stands on it",
 		"internal/protoscan": "the fields of protobuf messages: every parser stands on it",
 		"internal/gofield":   "the fields of Go structs in JSON: all that reads tags stands on it",
+		"internal/jitter":    "the random parts of waits: all that waits stands on it",
 	},
 	{ // 0: knows nothing of the product
 		"object":           "what everything talks about",
@@ -82,12 +83,12 @@ var floors = []map[string]string{
 		"webhook/internal/review": "bodies, limits and answers of webhooks",
 	},
 	{ // 4
-		"informer":        "reflector, delta, store and handlers of one kind",
-		"webhook":         "admission: defaulting and validation",
-		"webhook/convert": "conversion between versions through a hub",
+		"informer": "reflector, delta, store and handlers of one kind",
+		"webhook":  "admission: defaulting and validation",
 	},
 	{ // 5
-		"cache": "the informers of a program, read as a client",
+		"cache":           "the informers of a program, read as a client",
+		"webhook/convert": "conversion between versions through a hub",
 	},
 	{ // 6
 		"controller": "queue, workers, reconcile",
@@ -105,7 +106,7 @@ var floors = []map[string]string{
 // tests lists what only tests, examples, benchmarks and the command-line tool may import. A name that ends with
 // "/..." is a folder and all below.
 var tests = []string{
-	"test/...", "apiserver", "internal/apiserver/...", "internal/gomod", "internal/manifest", "internal/recording", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload",
+	"test/...", "apiserver", "internal/apiserver/...", "sim", "sim/...", "internal/simreport", "internal/gomod", "internal/manifest", "internal/recording", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload",
 	"internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "internal/sizes", "internal/replicas",
 }
 

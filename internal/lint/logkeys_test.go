@@ -136,7 +136,7 @@ func (v *logValues) of(n ast.Node) map[string]ast.Expr {
 			break
 		}
 		callee, ok := v.info.Uses[f.Sel].(*types.Func)
-		if !ok || callee.Pkg() == nil || callee.Pkg().Path() != "log/slog" {
+		if !ok || callee.Pkg() == nil || !slices.Contains([]string{"log/slog", module + "/internal/logguard"}, callee.Pkg().Path()) {
 			break
 		}
 		switch sig := callee.Type().(*types.Signature); {

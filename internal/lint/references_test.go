@@ -22,7 +22,7 @@ var (
 )
 
 // others are first words of code that look like packages of the core module, and are none.
-var others = []string{"mgr", "obj", "op", "p", "res", "s", "t",
+var others = []string{"mgr", "obj", "op", "p", "res", "s", "t", "ctrl", "logr", "os", "record", "rest",
 	"apierrors", "errors", "field", "goleak", "metav1", "runtime", "testing", "unstructured"}
 
 // TestGuidesNameWhatExists looks up each exported name that the guides mention, and each name that

@@ -26,8 +26,9 @@ type Packer struct {
 	used   bool // something was copied from the template
 	missed int  // bytes searched without success, less those found: the search gets coarser as it grows
 
-	lits []byte // the literal bytes, and the lengths of their runs
-	runs []int
+	runs     []run  // where literal bytes are in the object
+	literals int    // how many there are
+	lits     []byte // memory for them
 
 	unknown int    // end of the last long copy from the template
 	parts   []part // what is not in the template, if that is a dictionary
@@ -43,7 +44,9 @@ const (
 	near      = 16 // bytes after a difference in which alignment is sought first
 	slack     = 6  // largest shift of the alignment there
 
-	maxMissed = 1024 // missed bytes after which no match is expected nearby
+	maxMissed   = 1024 // missed bytes after which no match is expected nearby
+	fine        = 512  // bytes without a match before a search gets coarser for them
+	longLiteral = 1024 // literal bytes from which only numbers of minHex digits and more are sought in them
 )
 
 // maxJoined is the size in bytes of the largest buffer that is kept for the next object.
@@ -68,7 +71,7 @@ func (p *Packer) begin(dst []byte, t *Template, known, obj []byte) (start int) {
 	p.joined = append(append(p.joined[:0], known...), obj...)
 	p.dst, p.obj, p.from, p.t = binary.AppendUvarint(dst, uint64(len(obj))<<sizeShift), p.joined, t, nil
 	p.cursor, p.at, p.n, p.lit, p.used, p.missed = 0, 0, 0, len(known), false, 0
-	p.unknown, p.parts, p.lits, p.runs = len(known), p.parts[:0], p.lits[:0], p.runs[:0]
+	p.unknown, p.parts, p.runs, p.literals = len(known), p.parts[:0], p.runs[:0], 0
 	if t != nil {
 		p.t = t.b
 	}
@@ -95,7 +98,7 @@ func (p *Packer) finish(start int, obj []byte) []byte {
 	}
 	p.dst, p.obj, p.from, p.t = nil, nil, nil, nil
 	if cap(p.joined) > maxJoined {
-		p.joined, p.lits = nil, nil
+		p.joined = nil
 	}
 	if len(dst)-start > len(obj) {
 		dst = append(append(dst[:start], 0), obj...)
@@ -231,7 +234,7 @@ func (p *Packer) search(i int) int {
 		return j
 	}
 	p.needIndex()
-	for try := 0; i+8 <= len(p.obj); i += 1 + p.missed>>7 {
+	for try := 0; i+8 <= len(p.obj); i += p.step(i) {
 		p.missed++
 		try++
 		if f := p.aligned(i); f+8 <= len(p.t) && load32(p.obj, i) == load32(p.t, f) {
@@ -251,6 +254,10 @@ func (p *Packer) search(i int) int {
 	}
 	return len(p.obj)
 }
+
+// step returns how far a search goes on from i: by at most a 64th of the bytes without a match before it, so that a
+// longer one is found. Where that is far it is odd, since an index has every fourth position.
+func (p *Packer) step(i int) int { return max(1+p.missed>>7, (i-p.lit-fine)>>6|1) }
 
 // needIndex makes the index of the template.
 func (p *Packer) needIndex() {
@@ -398,7 +405,7 @@ func (p *Packer) flush(i int) {
 	p.cursor += p.n
 	p.n, p.at = 0, 0
 	if p.lit < i {
-		p.literal(p.obj[p.lit:i])
+		p.literal(p.lit, i)
 		p.cursor += i - p.lit
 		p.lit = i
 	}
@@ -422,21 +429,27 @@ func decimal(s []byte) bool {
 	return true
 }
 
-// literal writes bytes without a match, with numbers in them packed.
-func (p *Packer) literal(s []byte) {
-	done := 0
-	for i := 0; i < len(s); {
-		if class[s[i]] == notHex {
+// run is where literal bytes are in an object.
+type run struct{ from, to int }
+
+// literal writes the bytes of the object from i to end, which have no match, with numbers in them packed.
+func (p *Packer) literal(i, end int) {
+	s, done, long := p.obj[:end], i, end-i >= longLiteral
+	for i < end {
+		switch {
+		case long:
+			i = longNumber(s, i)
+		case class[s[i]] == notHex:
 			i++
 			continue
 		}
 		start := i
-		for i < len(s) && class[s[i]] != notHex {
+		for i < end && class[s[i]] != notHex {
 			i++
 		}
 		n := i - start
-		if n >= 8 && len(s)-i >= uuidLen-8 && s[i] == '-' && isUUID(s[i-8:]) {
-			p.appendLiteral(s[done : i-8])
+		if n >= 8 && end-i >= uuidLen-8 && s[i] == '-' && isUUID(s[i-8:]) {
+			p.appendLiteral(done, i-8)
 			p.dst = appendUUID(p.dst, s[i-8:])
 			i += uuidLen - 8
 			done = i
@@ -446,15 +459,41 @@ func (p *Packer) literal(s []byte) {
 		if n <= maxDigits && decimal(s[start:i]) {
 			cost = 1 + digitBytes[n]
 		}
-		p.packPart(s, &done, start, i, cost)
+		done = p.packPart(s, done, start, i, cost)
 	}
-	p.appendLiteral(s[done:])
+	p.appendLiteral(done, end)
 }
 
-// packPart writes s[start:end] packed, in cost bytes, if that is shorter than plain. It first writes
-// the bytes before it that are not written yet.
-func (p *Packer) packPart(s []byte, done *int, start, end, cost int) {
-	opens, closes := *done < start, end < len(s)
+// longNumber returns where the next UUID or number of minHex hex digits begins, or the end of s. It looks at each of them
+// once, and at few other bytes.
+func longNumber(s []byte, i int) int {
+	for at := i + minHex - 1; at < len(s); at += minHex {
+		if class[s[at]] == notHex {
+			continue
+		}
+		start, end := at, at+1
+		for start > i && class[s[start-1]] != notHex {
+			start--
+		}
+		for end < len(s) && end < start+minHex && class[s[end]] != notHex {
+			end++
+		}
+		if end-start < minHex {
+			at = end
+			continue
+		}
+		if uuid := end - uuidLen; uuid >= i && isUUID(s[uuid:]) {
+			return uuid
+		}
+		return start
+	}
+	return len(s)
+}
+
+// packPart writes s[start:end] packed, in cost bytes, if that is shorter than plain. It first writes the bytes from done
+// on, which are not written yet, and returns where those that are written end.
+func (p *Packer) packPart(s []byte, done, start, end, cost int) int {
+	opens, closes := done < start, end < len(s)
 	if opens && closes {
 		cost++ // one operation becomes three
 	}
@@ -463,32 +502,35 @@ func (p *Packer) packPart(s []byte, done *int, start, end, cost int) {
 		plain++
 	}
 	if cost >= plain || end-start < minDigits {
-		return
+		return done
 	}
-	p.appendLiteral(s[*done:start])
+	p.appendLiteral(done, start)
 	p.hex(s[start:end])
-	*done = end
+	return end
 }
 
-func (p *Packer) appendLiteral(s []byte) {
-	if len(s) > 0 {
-		p.dst = appendOp(p.dst, opLit, bitsCopy, len(s))
-		p.lits, p.runs = append(p.lits, s...), append(p.runs, len(s))
+// appendLiteral writes the bytes of the object from i to end as they are.
+func (p *Packer) appendLiteral(i, end int) {
+	if n := end - i; n > 0 {
+		p.dst = appendOp(p.dst, opLit, bitsCopy, n)
+		p.runs, p.literals = append(p.runs, run{i, end}), p.literals+n
 	}
 }
 
 // appendLiterals appends the literal bytes to the record that begins at start.
 func (p *Packer) appendLiterals(dst []byte, start int) []byte {
-	if len(p.lits) < maxCoded {
+	if p.literals < maxCoded {
+		p.lits = p.lits[:0]
+		for _, r := range p.runs {
+			p.lits = append(p.lits, p.obj[r.from:r.to]...)
+		}
 		if size := codedSize(p.lits); size < len(p.lits) {
 			dst[start] |= codedLiterals
 			return appendCoded(dst, p.lits, size)
 		}
 	}
-	end := len(p.lits)
-	for _, n := range slices.Backward(p.runs) {
-		dst = append(dst, p.lits[end-n:end]...)
-		end -= n
+	for _, r := range slices.Backward(p.runs) {
+		dst = append(dst, p.obj[r.from:r.to]...)
 	}
 	return dst
 }

@@ -120,7 +120,7 @@ func (r *replay) repeatOp(i, from, n int) {
 		}
 	case op.code < opMoved: // literal bytes
 		p.flush(i)
-		p.appendLiteral(p.obj[i : i+n])
+		p.appendLiteral(i, i+n)
 		p.cursor += n
 		p.lit = i + n
 	case whole:

@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/run"
 )
 
 // resource answers a list or a watch.
@@ -70,18 +70,9 @@ func (q *query) fresh(version int) bool {
 		if seen, _, _ := q.memory(); seen >= version {
 			return true
 		}
-		if !sleep(q.r.Context(), poll) || time.Now().After(end) {
+		if run.Sleep(q.r.Context(), poll) != nil || time.Now().After(end) {
 			return false
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 
@@ -159,7 +150,7 @@ func (q *query) watch() {
 func (q *query) follow(at int, end time.Time) {
 	q.flush()
 	last, next := at, time.Now().Add(time.Minute)
-	for sleep(q.r.Context(), poll) && time.Now().Before(end) {
+	for run.Sleep(q.r.Context(), poll) == nil && time.Now().Before(end) {
 		seen, _, _ := q.memory()
 		if seen > at {
 			for _, c := range q.state.since(q.of.Plural, at, seen) {

@@ -113,7 +113,7 @@ func (c *Case) Await(t testing.TB, get func(name string) object.Object) {
 		switch {
 		case o != nil && o.GetResourceVersion() == last.Object.GetResourceVersion():
 			return
-		case ctx.Err() != nil || time.Since(c.drawn) > time.Minute:
+		case ctx.Err() != nil || time.Since(c.drawn) > 10*time.Minute:
 			t.Fatalf("the last event did not come: %s %s", last.Type, last.Object.GetName())
 		}
 	}

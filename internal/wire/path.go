@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -16,6 +17,12 @@ import (
 
 	"github.com/flyball-io/flyball/internal/protoscan"
 )
+
+// OwnerUIDs is the path of the uids of all owners: the name of the index that informers make by themselves.
+const OwnerUIDs = "metadata.ownerReferences[*].uid"
+
+// ErrNoOwners is the cause of the error of a list by OwnerUIDs that would go to a server.
+var ErrNoOwners = errors.New("the API server has no selector of owners: only a cache can answer it")
 
 // Path is a compiled field path. It reads the values of one field, also within lists, and returns them as text.
 // It is read-only, and safe for concurrent use.
@@ -261,13 +268,18 @@ func jsonAnyText(d *viewReader, p unsafe.Pointer) error {
 // String returns the text of the path.
 func (p *Path) String() string { return p.text }
 
-// Member returns the JSON names of the first two members on the path, such as "metadata" and "labels". Either may
-// be empty.
-func (p *Path) Member() (name, inner string) {
-	if len(p.segments) > 1 && p.segments[0].access == single {
-		inner = p.segments[1].name
+// Member returns the JSON name of the i-th member on the path, such as "metadata" and "labels". It is empty if the path
+// is shorter, or has the key of a map before.
+func (p *Path) Member(i int) string {
+	for at, s := range p.segments {
+		if at == i {
+			return s.name
+		}
+		if s.access == byKey {
+			break
+		}
 	}
-	return p.segments[0].name, inner
+	return ""
 }
 
 // Values returns the values at the path, in the order of the object. They equal those of the decoded Go object. A

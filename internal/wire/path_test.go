@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -307,28 +308,29 @@ func TestPathValuesOfBadObjects(t *testing.T) {
 }
 
 func TestPathMember(t *testing.T) {
-	for path, want := range map[string][2]string{
+	for path, want := range map[string][3]string{
 		"spec.nodeName":                   {"spec", "nodeName"},
 		"metadata.labels[app]":            {"metadata", "labels"},
 		"metadata.annotations['a/b']":     {"metadata", "annotations"},
-		"spec.containers[*].image":        {"spec", "containers"},
+		"spec.containers[*].image":        {"spec", "containers", "image"},
 		"status.phase":                    {"status", "phase"},
 		"metadata.name":                   {"metadata", "name"},
-		"metadata.ownerReferences[*].uid": {"metadata", "ownerReferences"},
+		"metadata.ownerReferences[*].uid": {"metadata", "ownerReferences", "uid"},
+		"data[x]":                         {"data"},
+		"data[x].y":                       {"data"},
 	} {
-		p, err := wire.CompilePath(reflect.TypeFor[corev1.Pod](), path)
+		typ := reflect.TypeFor[corev1.Pod]()
+		if strings.HasPrefix(path, "data") {
+			typ = nil
+		}
+		p, err := wire.CompilePath(typ, path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name, inner := p.Member(); name != want[0] || inner != want[1] {
-			t.Errorf("%s: %q, %q", path, name, inner)
+		for i, want := range want {
+			if got := p.Member(i); got != want {
+				t.Errorf("%s: member %d is %q, want %q", path, i, got, want)
+			}
 		}
-	}
-	p, err := wire.CompilePath(nil, "data[x]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if name, inner := p.Member(); name != "data" || inner != "" {
-		t.Errorf("data: %q, %q", name, inner)
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flyball-io/flyball/internal/gomod"
 	"github.com/flyball-io/flyball/lab/internal/suites"
 	"github.com/flyball-io/flyball/test/plane"
 )
@@ -141,15 +140,8 @@ func (t *tests) both(ctx context.Context, stock bool) (was, is *result, err erro
 
 // copy copies the module of an operator, and changes its line.
 func (o operator) copy(ctx context.Context, dir string) error {
-	root, err := suites.Root(ctx)
+	root, err := suites.Copy(ctx, dir, o.module, o.version)
 	if err != nil {
-		return err
-	}
-	from, err := gomod.Download(ctx, o.module, o.version)
-	if err != nil {
-		return err
-	}
-	if err := suites.CopyTree(dir, from.Dir); err != nil {
 		return err
 	}
 	file := filepath.Join(dir, o.file)

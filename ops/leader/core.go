@@ -135,8 +135,8 @@ const (
 	maxConflicts  = 3 // consecutive, without a pause
 )
 
-// jitter is the largest share of a RetryPeriod that is added at random.
-const jitter = 0.2
+// maxJitter is the largest share of a RetryPeriod that is added at random.
+const maxJitter = 0.2
 
 // newCore returns a core that has not seen the Lease yet. o must be valid.
 func newCore(o Options, rand func() float64) *core { return &core{o: o, rand: rand} }
@@ -236,7 +236,7 @@ func (c *core) next(now instant) output {
 	if at = max(at, c.notBefore); at > now.mono {
 		return output{until: c.time(min(at, bound))}
 	}
-	due := now.mono + c.o.RetryPeriod + time.Duration(c.rand()*jitter*float64(c.o.RetryPeriod))
+	due := now.mono + c.o.RetryPeriod + time.Duration(c.rand()*maxJitter*float64(c.o.RetryPeriod))
 	if c.phase != leading || !reads {
 		c.nextRequest = due
 	}

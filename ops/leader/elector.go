@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/jitter"
 	"github.com/flyball-io/flyball/option"
 	"github.com/flyball-io/flyball/run"
 )
@@ -134,7 +134,7 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 		return fmt.Errorf("elector of %s: %w", e.o.key(), run.ErrRunning)
 	}
 	defer e.running.Store(false)
-	s := &session{e: e, core: newCore(e.o, rand.Float64), lead: lead, inputs: make(chan input)}
+	s := &session{e: e, core: newCore(e.o, jitter.Float64), lead: lead, inputs: make(chan input)}
 	s.run(ctx)
 	lost := s.core.lost
 	switch {

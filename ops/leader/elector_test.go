@@ -385,7 +385,7 @@ func TestRunOnStandbyEnds(t *testing.T) {
 			t.Errorf("a second Run: %v", err)
 		}
 		err := el.Fence()(client.Call{})
-		if want := `"a" does not surely hold the lease shop/operator: "bob" does`; fmt.Sprint(err) != want {
+		if want := `"a" is not known to hold the lease shop/operator: "bob" does`; fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		cancel()

@@ -65,7 +65,7 @@ type NotLeadingError struct {
 }
 
 func (e *NotLeadingError) Error() string {
-	s := fmt.Sprintf("%q does not surely hold the lease %s", e.Identity, e.Lease)
+	s := fmt.Sprintf("%q is not known to hold the lease %s", e.Identity, e.Lease)
 	switch {
 	case e.Lost != nil:
 		return s + ": " + e.Lost.Error()

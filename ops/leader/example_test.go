@@ -44,7 +44,7 @@ func ExampleElector_Fence() {
 	_, not := errors.AsType[*leader.NotLeadingError](err)
 	fmt.Println(not, err)
 	// Output:
-	// true "replica-1" does not surely hold the lease shop/shop-operator
+	// true "replica-1" is not known to hold the lease shop/shop-operator
 }
 
 // Which durations may I choose?

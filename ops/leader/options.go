@@ -114,7 +114,7 @@ func (o Options) validated() (Options, error) {
 		return bad("RenewDeadline", "%v is not less than the LeaseDuration, %v", o.RenewDeadline, o.LeaseDuration)
 	case o.RetryPeriod <= 0:
 		return bad("RetryPeriod", "%v is negative", o.RetryPeriod)
-	case float64(o.RetryPeriod)*(1+jitter) >= float64(o.RenewDeadline):
+	case float64(o.RetryPeriod)*(1+maxJitter) >= float64(o.RenewDeadline):
 		return bad("RetryPeriod", "%v plus a fifth is not less than the RenewDeadline, %v", o.RetryPeriod, o.RenewDeadline)
 	case o.MaxLeaseDuration != 0 && o.MaxLeaseDuration < o.LeaseDuration:
 		return bad("MaxLeaseDuration", "%v is less than the LeaseDuration, %v", o.MaxLeaseDuration, o.LeaseDuration)

@@ -17,7 +17,7 @@ import (
 // core reads by itself.
 func (s *session) watch(ctx context.Context, c *client.Live) {
 	retry := s.core.o.RetryPeriod
-	fails := backoff.Backoff{Policy: backoff.Policy{Base: retry, Max: max(30*time.Second, retry), Jitter: jitter}}
+	fails := backoff.Backoff{Policy: backoff.Policy{Base: retry, Max: max(30*time.Second, retry), Jitter: maxJitter}}
 	for ctx.Err() == nil {
 		begun := time.Now()
 		opened, err := s.watchOnce(ctx, c)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/run"
 )
 
@@ -231,11 +232,7 @@ func (c *check) log(outcomes []Outcome) {
 		case !r.is.warned:
 			c.o.Logger.Info("check is not in order yet", "check", r.Name, "err", r.Err)
 		default:
-			attrs := []any{"check", r.Name, "err", r.Err}
-			if p, ok := errors.AsType[*run.PanicError](r.Err); ok {
-				attrs = append(attrs, "stack", string(p.Stack))
-			}
-			c.o.Logger.Warn("check fails", attrs...)
+			c.o.Logger.Warn("check fails", logguard.ErrAttrs(r.Err, "check", r.Name)...)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/option"
+	"github.com/flyball-io/flyball/run"
 )
 
 // Page is a debug page of the program.
@@ -145,10 +146,7 @@ func runFor(w http.ResponseWriter, r *http.Request, name string, usual time.Dura
 		return
 	}
 	defer stop()
-	select {
-	case <-time.After(took):
-	case <-r.Context().Done():
-	}
+	_ = run.Sleep(r.Context(), took)
 }
 
 // duration returns the time that a request asks for. It fails if the request ends sooner.

@@ -36,7 +36,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball"
@@ -174,10 +173,7 @@ func (op *Operator) prepare(ctx context.Context, t testing.TB, server *servertes
 			if name := obj.GetName(); !manifest.IsCRD(obj) {
 				renamed[name] = cmp.Or(o.Name, op.Namespace) + "-" + name // two operators must not share one
 				obj.SetName(renamed[name])
-				if op.program.Namespaced {
-					own := map[string]any{corev1.LabelMetadataName: op.Namespace}
-					manifest.EachHook(obj, func(hook map[string]any) { hook["namespaceSelector"] = map[string]any{"matchLabels": own} })
-				}
+				op.program.own(obj, op.Namespace)
 			}
 			op.callers = append(op.callers, obj)
 		}
@@ -225,9 +221,6 @@ func (op *Operator) replicas() error {
 		}
 		o.Config = op.Config
 		o.Logger = op.said.of(o.Logger)
-		if op.program.Namespaced {
-			o.Cache.Namespaces = []string{op.Namespace}
-		}
 		if own, record := o.Client.Hook, op.record.Hook; own == nil {
 			o.Client.Hook = record
 		} else {
@@ -240,11 +233,7 @@ func (op *Operator) replicas() error {
 				trusts(m, call)
 			}
 		}
-		if o.Leader != nil && o.Leader.Namespace == "" {
-			own := *o.Leader
-			own.Namespace = op.Namespace
-			o.Leader = &own
-		}
+		op.program.place(&o, op.Namespace)
 		m, err := flyball.New(o)
 		if err != nil {
 			return err
@@ -258,6 +247,18 @@ func (op *Operator) replicas() error {
 	}
 	op.Manager = op.Replicas[0]
 	return nil
+}
+
+// place puts a manager into a namespace.
+func (p Program) place(o *flyball.Options, namespace string) {
+	if p.Namespaced {
+		o.Cache.Namespaces = []string{namespace}
+	}
+	if o.Leader != nil && o.Leader.Namespace == "" {
+		own := *o.Leader
+		own.Namespace = namespace
+		o.Leader = &own
+	}
 }
 
 func (op *Operator) apply(ctx context.Context, objs []manifest.Object) error {

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	case "failing":
 		fmt.Fprintln(os.Stderr, "the disk is on fire")
 		os.Exit(3)
+	case "tells its session":
+		fmt.Fprintln(os.Stderr, sessionID())
+		os.Exit(3)
 	case "owner", "owner of a paused plane":
 		os.Exit(ownPlane(os.Getenv(role) != "owner"))
 	}

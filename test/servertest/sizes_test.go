@@ -51,7 +51,7 @@ func throughServer[T any, P object.Ptr[T]](t *testing.T, c *sizes.Case, s *serve
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	ns, kind := servertest.Namespace(t, s), client.OfKind(c.GVK)
 	cfg := s.RESTConfig()

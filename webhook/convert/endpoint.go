@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/internal/logguard"
+	"github.com/flyball-io/flyball/webhook"
 	"github.com/flyball-io/flyball/webhook/internal/review"
 )
 
 // Path is the path of the conversion webhook, for all kinds of a program.
 const Path = "/convert"
 
-// Options configures conversion. The zero value works. [New] reads the options once. The types of
-// Limits, Budget and Hooks are webhook.Limits, webhook.Budget and webhook.Hooks.
+// Options configures conversion. The zero value works. [New] reads the options once.
 type Options struct {
 	// Name is used in logs and hooks. Empty means [Path].
 	Name   string
-	Limits review.Limits
+	Limits webhook.Limits
 	// DropUnknown converts objects with fields that the Go type of their version does not have, without
 	// those fields. Else the conversion fails and names them.
 	DropUnknown bool
 	// Budget bounds the memory for bodies and answers, shared with other endpoints. Nil means the manager's budget, or a new one without a manager. A non-zero
 	// Limits.Buffered takes precedence.
-	Budget *review.Budget
+	Budget *webhook.Budget
 	// Hooks are callbacks for metrics. A review that fails counts as a denied call.
-	Hooks review.Hooks
+	Hooks webhook.Hooks
 	// Logger receives the logs. Nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -62,8 +62,8 @@ func New(s *runtime.Scheme, o Options, parts ...Part) (*Endpoint, error) {
 	return e, nil
 }
 
-// ServeHTTP answers one ConversionReview. It handles any input safely and returns in bounded time;
-// see webhook.Limits.
+// ServeHTTP answers one ConversionReview. It handles any input safely. [webhook.Limits] bound the wait for
+// the body and for the handler; the server bounds the write of the answer.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.http.ServeHTTP(w, r) }
 
 // Converts returns the kinds that have more than one version, in no order.
@@ -86,9 +86,9 @@ type Manager interface {
 	// HandleConversion serves h at a path of the webhook server, and takes note that it converts the kinds.
 	HandleConversion(path string, h http.Handler, kinds ...schema.GroupKind) error
 	// WebhookHooks are the default of Options.Hooks.
-	WebhookHooks() review.Hooks
+	WebhookHooks() webhook.Hooks
 	// WebhookBudget is the default of Options.Budget. Nil: a budget for each endpoint.
-	WebhookBudget() *review.Budget
+	WebhookBudget() *webhook.Budget
 }
 
 // Serve registers conversion with the manager, at [Path]. Call it once, with the parts of all

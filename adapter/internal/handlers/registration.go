@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -283,15 +282,7 @@ func (r *Registration) report(key object.Key, err error) {
 		p := informer.Problem{Kind: r.o.Kind, Key: key, Handler: r.o.Name, Err: err}
 		_ = run.Safely("OnProblem", func() error { r.o.OnProblem(p); return nil })
 	}
-	suppressed, ok := r.lines.Take()
-	if !ok {
-		return
-	}
-	attrs := []any{"handler", r.o.Name, "object", key.String(), "err", err, "suppressed", suppressed}
-	if p, ok := errors.AsType[*run.PanicError](err); ok {
-		attrs = append(attrs, "stack", string(p.Stack))
-	}
-	r.o.Logger.Error("handler panicked", attrs...)
+	r.lines.Next(r.o.Logger).Error("handler panicked", logguard.ErrAttrs(err, "handler", r.o.Name, "object", key.String())...)
 }
 
 // Remove ends the calls, and does not wait. It drops all pending events. A call that has begun goes on, and one

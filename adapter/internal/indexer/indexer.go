@@ -47,13 +47,14 @@ func New(of Source) *Indexer { return &Indexer{of} }
 
 var _ toolscache.Indexer = (*Indexer)(nil)
 
-// entries returns the entries that a query selects.
+// entries returns the entries that a query selects. Each is lent until the next one.
 func (x *Indexer) entries(q informer.Query) (iter.Seq[*store.Entry], error) {
 	packed, err := x.of.Informer()
 	if err != nil {
 		return nil, err
 	}
 	q.EvenUnavailable = true // as in client-go, what was seen last
+	q.Lent = true
 	all, err := packed.Entries(q)
 	if errors.As(err, new(*informer.NamespaceError)) {
 		return func(func(*store.Entry) bool) {}, nil

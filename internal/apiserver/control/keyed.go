@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/internal/apiserver/core"
+	"github.com/flyball-io/flyball/internal/backoff"
 )
 
 // Keyed is a controller that reconciles one key after the other. Keys wait in the order in which they were
@@ -45,11 +46,8 @@ type failure struct {
 	status  *metav1.Status
 }
 
-// Delays after failed requests.
-const (
-	firstDelay = 5 * time.Millisecond
-	lastDelay  = 1000 * time.Second
-)
+// retries is the backoff after failed requests.
+var retries = backoff.Policy{Base: 5 * time.Millisecond, Max: 1000 * time.Second}
 
 // Name is the title.
 func (k *Keyed) Name() string { return k.Title }
@@ -65,7 +63,7 @@ func (k *Keyed) Step(now time.Time, s *State, changes []Change) (requests []Requ
 		}
 	}
 	k.failures = nil
-	for key := range k.queue.ready(now) {
+	for _, key := range k.queue.ready(now) {
 		result := k.reconcile(now, s, key)
 		for _, r := range result.Requests {
 			requests = append(requests, Request{Request: r, Key: key})
@@ -125,9 +123,8 @@ func (k *Keyed) Answer(now time.Time, r Request, a core.Answer) {
 	if k.attempts == nil {
 		k.attempts = map[string]int{}
 	}
-	n := min(k.attempts[r.Key], 30)
 	k.attempts[r.Key]++
-	k.queue.at(r.Key, now.Add(min(firstDelay<<n, lastDelay)))
+	k.queue.at(r.Key, now.Add(retries.Delay(k.attempts[r.Key], 0)))
 }
 
 // statusOf returns the Status in an answer. It is empty if there is none, as after a cut connection.

@@ -2,7 +2,6 @@ package control
 
 import (
 	"cmp"
-	"iter"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -59,7 +58,7 @@ func (q *queue) due() time.Time {
 }
 
 // ready removes the ready keys, and those whose time has come, and returns them in order.
-func (q *queue) ready(now time.Time) iter.Seq[string] {
+func (q *queue) ready(now time.Time) []string {
 	for !q.due().IsZero() && !q.due().After(now) {
 		first, _ := q.later.PopMin()
 		delete(q.times, first.key)
@@ -67,11 +66,5 @@ func (q *queue) ready(now time.Time) iter.Seq[string] {
 	}
 	keys := q.keys
 	q.keys, q.waiting = nil, nil
-	return func(yield func(string) bool) {
-		for _, key := range keys {
-			if !yield(key) {
-				return
-			}
-		}
-	}
+	return keys
 }

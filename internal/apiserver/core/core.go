@@ -27,7 +27,7 @@ type Options struct {
 	Seed string
 	// Controllers says that controllers run beside the server. Admission then expects what they create.
 	Controllers bool
-	// History is how long changes are kept for watches and old versions. Zero means five minutes.
+	// History is how long changes are kept for watches and old versions, at most maxLog of them. Zero means five minutes.
 	History time.Duration
 	// RBAC lets users do only what roles allow. Without it, every authenticated user may do everything.
 	RBAC bool

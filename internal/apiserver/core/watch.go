@@ -56,7 +56,7 @@ type Watch struct {
 	after   uint64
 	first   []Event // the events before those of the log
 	headed  bool    // a table with the columns was sent
-	history *memory // that of the view in which the watch began
+	memory  *memory // that of the view in which the watch began; a restored state has another one
 }
 
 // watch starts a watch.
@@ -68,7 +68,7 @@ func (v View) watch(now time.Time, req Request, t target, l *rules.List) Answer 
 	if m.all && strings.HasPrefix(l.Prefix, eventKeys) {
 		m.shards = nil // the real server forgets them, since it does not cache Events
 	}
-	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: pretty.ReplaceAllString(req.Accept, ""), include: include(req.URL), list: l, match: m, after: v.version, history: v.memory}
+	w := &Watch{Kind: l.Kind, APIVersion: l.APIVersion, Bookmarks: l.Bookmarks, Timeout: timeout(req.URL), target: t, defined: v.defined(t), accept: pretty.ReplaceAllString(req.Accept, ""), include: include(req.URL), list: l, match: m, after: v.version, memory: v.memory}
 	streams := l.Initial != nil && *l.Initial
 	asked := uint64(0)
 	if l.Version != "" && l.Version != "0" {

@@ -9,7 +9,7 @@ import (
 
 // Void reports whether the state was restored after the watch began. Versions then have another meaning, so v may not be
 // polled.
-func (w *Watch) Void(v View) bool { return w.history != v.memory }
+func (w *Watch) Void(v View) bool { return w.memory != v.memory }
 
 // Over reports whether the watch has to end because the definition of its kind has changed or is gone. v is the view
 // that was polled last.

@@ -332,6 +332,9 @@ func TestOtherValuesDiffer(t *testing.T) {
 		}
 		forms := []*form{&f}
 		for n := range 2 {
+			if _, ok := otherVersion(req.Version, n); !ok {
+				r.Fatalf("version %d has no other", req.Version)
+			}
 			other, g, ok := f.other(req, n)
 			if !ok {
 				continue // there is none
@@ -360,7 +363,12 @@ func TestOtherValuesDiffer(t *testing.T) {
 				}
 			}
 		}
-		if len(forms) == 3 && !apart(forms) {
+		// A version whose first digit could not be turned like the others may look like a name. Then nothing is learned.
+		turned := func(n int) bool {
+			text := f.values[valueVersion]
+			return rotated(text, turn(turnVersion, n)) == forms[1+n].values[valueVersion]
+		}
+		if len(forms) == 3 && turned(0) && turned(1) && !apart(forms) {
 			r.Errorf("two values cannot be told apart: %q, %q, %q", f.values, forms[1].values, forms[2].values)
 		}
 	})

@@ -177,23 +177,32 @@ func otherTime(at time.Time, n int) (time.Time, bool) {
 	return at, false
 }
 
-// otherVersion returns a version with as many digits and another first digit. So have the versions after it.
+// otherVersion returns a version with as many digits and another first digit. So have the versions after it. n chooses
+// one of several. It reports false if there is none.
 func otherVersion(version uint64, n int) (uint64, bool) {
 	text := []byte(rotated(strconv.FormatUint(version, 10), turn(turnVersion, n)))
 	if text[0] == '0' {
 		text[0] = '9'
 	}
-	out, err := strconv.ParseUint(string(text), 10, 64)
-	if err != nil {
-		return 0, false
+	for range 9 {
+		if other, err := strconv.ParseUint(string(text), 10, 64); err == nil && versionsDiffer(version, other) {
+			return other, true
+		}
+		text[0] = '1' + (text[0]-'0')%9
 	}
+	return 0, false
+}
+
+// versionsDiffer reports whether two versions and those after them have as many digits, and other first digits.
+func versionsDiffer(version, other uint64) bool {
+	digits := len(strconv.FormatUint(version, 10))
 	for i := range uint64(maxVersions) {
-		a, b := strconv.FormatUint(version+i, 10), strconv.FormatUint(out+i, 10)
-		if len(a) == len(text) && (len(b) != len(a) || a[0] == b[0]) {
-			return 0, false
+		a, b := strconv.FormatUint(version+i, 10), strconv.FormatUint(other+i, 10)
+		if len(a) == digits && (len(b) != len(a) || a[0] == b[0]) {
+			return false
 		}
 	}
-	return out, true
+	return true
 }
 
 // rotated returns a text of the same shape in which each letter and digit is moved by a number of places.

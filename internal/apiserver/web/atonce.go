@@ -28,11 +28,11 @@ func (s *Server) AtOnce(ctx context.Context, r *http.Request, header http.Header
 	}
 	req, refused := s.identify(r, body, header)
 	if refused != nil {
-		head(header, *refused)
+		Head(header, *refused)
 		return *refused, nil
 	}
 	answer := s.answer(ctx, req, faults.Plan{CutAt: -1}, s.ask)
 	s.pause(ctx, faults.Plan{Delay: s.opts.Latency}, nil)
-	head(header, answer)
+	Head(header, answer)
 	return answer, nil
 }

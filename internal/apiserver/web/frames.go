@@ -58,7 +58,7 @@ func (f *frames) start() {
 // send sends the frame of an event, as a fault has it. The object must not change afterwards: all watches of a process
 // share it.
 func (f *frames) send(kind string, object []byte, as faults.Frame) error {
-	parts := f.parts(kind, object)
+	parts := FrameParts(kind, object, f.protobuf)
 	if f.shares != nil && f.faults == nil {
 		for _, part := range parts {
 			if _, err := f.shares.WriteShared(part); err != nil {
@@ -83,9 +83,9 @@ func (f *frames) send(kind string, object []byte, as faults.Frame) error {
 	return err
 }
 
-// parts returns what comes before the object in the frame of an event, the object, and what comes after it.
-func (f *frames) parts(kind string, object []byte) [3][]byte {
-	if f.protobuf {
+// FrameParts returns what comes before the object in the frame of an event, the object, and what comes after it.
+func FrameParts(kind string, object []byte, protobuf bool) [3][]byte {
+	if protobuf {
 		return [3][]byte{protobufHead(kind, len(object)), object, nil}
 	}
 	return [3][]byte{jsonHeads[kind], bytes.TrimSpace(object), jsonEnd}

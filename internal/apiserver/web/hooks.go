@@ -21,6 +21,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/core"
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/run"
 )
 
 // handlerTime bounds the time of one request, webhooks included, as on a real server.
@@ -197,12 +198,8 @@ func (h *hooks) call(ctx context.Context, c rules.Call) rules.Response {
 		if later < 0 || try == maxTries {
 			return response
 		}
-		timer := time.NewTimer(later)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return rules.Response{Key: c.Key, Err: ctx.Err().Error()}
+		if err := run.Sleep(ctx, later); err != nil {
+			return rules.Response{Key: c.Key, Err: err.Error()}
 		}
 	}
 }

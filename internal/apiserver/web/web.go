@@ -222,7 +222,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	req, refused := s.identify(r, body, header)
 	if refused != nil {
-		head(header, *refused)
+		Head(header, *refused)
 		w.WriteHeader(refused.Code)
 		_, _ = w.Write(refused.Body) // a client that has gone needs no answer
 		return
@@ -230,7 +230,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plan := s.plan(req)
 	answer := s.answer(r.Context(), req, plan, s.ask)
 	s.pause(r.Context(), faults.Plan{Delay: s.opts.Latency}, nil)
-	head(header, answer)
+	Head(header, answer)
 	if answer.Watch != nil {
 		s.stream(w, r, answer.Watch, plan.Stream())
 		return
@@ -269,8 +269,8 @@ func (s *Server) identify(r *http.Request, body []byte, header http.Header) (req
 	return req, refused
 }
 
-// head sets the header of an answer.
-func head(header http.Header, answer core.Answer) {
+// Head sets the header of an answer.
+func Head(header http.Header, answer core.Answer) {
 	for name, value := range answer.Header {
 		header.Set(name, value)
 	}

@@ -127,10 +127,8 @@ func (h *held) sync(string, *Report) error {
 		if err := h.WaitForSync(h.ended); err == nil {
 			return nil
 		}
-		select {
-		case <-h.ended.Done():
-			return context.Cause(h.ended)
-		case <-time.After(time.Millisecond):
+		if err := h.pause(); err != nil {
+			return err
 		}
 	}
 }
@@ -157,13 +155,22 @@ func (h *held) frames(arg string, _ *Report) error {
 		return fmt.Errorf("%s does not count frames", h.library.Name)
 	}
 	for t.Frames() < n {
-		select {
-		case <-h.ended.Done():
-			return context.Cause(h.ended)
-		case <-time.After(time.Millisecond):
+		if err := h.pause(); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// pause waits for a millisecond, or fails when the contender has ended. No program of another library links
+// [github.com/flyball-io/flyball/run].
+func (h *held) pause() error {
+	select {
+	case <-h.ended.Done():
+		return context.Cause(h.ended)
+	case <-time.After(time.Millisecond):
+		return nil
+	}
 }
 
 // settled waits until every handler has seen every object of the first list.

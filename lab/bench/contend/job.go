@@ -53,8 +53,8 @@ type Report struct {
 	NS       float64
 }
 
-// Read is the cost of one read.
-type Read struct{ NS, Allocs float64 }
+// Read is the cost of one read, and how many objects it returned.
+type Read struct{ NS, Allocs, Objects float64 }
 
 // Handled decodes the times of a report: when each event was handled, in nanoseconds of the wall
 // clock. Zero means not yet.

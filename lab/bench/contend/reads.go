@@ -26,34 +26,34 @@ func (h *held) reads(_ string, r *Report) error {
 		all["shared header"] = one(func(i int) error { return shared(j.Keys[key(i)]) })
 	}
 	if len(j.Values) > 0 {
-		all["list by index, 100 objects"] = func(i int) (int, error) {
+		all["list by index"] = func(i int) (int, error) {
 			v := j.Values[i%len(j.Values)]
 			return h.ByIndex(v.Kind, v.Value)
 		}
 	}
 	if len(j.Labels) > 0 {
-		all["list by label, 100 objects"] = func(i int) (int, error) {
+		all["list by label"] = func(i int) (int, error) {
+			l := j.Labels[i%len(j.Labels)]
+			return h.ByLabel(l.Kind, "", l.Value)
+		}
+		all["list by label in a namespace"] = func(i int) (int, error) {
 			l := j.Labels[i%len(j.Labels)]
 			return h.ByLabel(l.Kind, l.Namespace, l.Value)
 		}
 	}
 	r.Reads = map[string]Read{}
 	for name, f := range all {
-		one, objects, err := rounds(j.Reading, f)
+		one, err := rounds(j.Reading, f)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
-		}
-		if objects != 1 {
-			one.NS, one.Allocs = one.NS*100/objects, one.Allocs*100/objects
 		}
 		r.Reads[name] = one
 	}
 	return nil
 }
 
-// rounds runs f for this long, three times, and returns the median. objects is the mean result of
-// f.
-func rounds(long time.Duration, f func(i int) (int, error)) (one Read, objects float64, err error) {
+// rounds runs f for this long, three times, and returns the median.
+func rounds(long time.Duration, f func(i int) (int, error)) (one Read, err error) {
 	var all []Read
 	var n, found int
 	for range 3 {
@@ -67,15 +67,17 @@ func rounds(long time.Duration, f func(i int) (int, error)) (one Read, objects f
 				err = errors.New("nothing was found")
 			}
 			if err != nil {
-				return one, 0, err
+				return one, err
 			}
 			found += k
 		}
 		took := time.Since(began)
 		runtime.ReadMemStats(&after)
 		times := float64(n - begin)
-		all = append(all, Read{float64(took.Nanoseconds()) / times, float64(after.Mallocs-before.Mallocs) / times})
+		all = append(all, Read{NS: float64(took.Nanoseconds()) / times, Allocs: float64(after.Mallocs-before.Mallocs) / times})
 	}
 	slices.SortFunc(all, func(a, b Read) int { return int(a.NS - b.NS) })
-	return all[1], float64(found) / float64(n), nil
+	one = all[1]
+	one.Objects = float64(found) / float64(n)
+	return one, nil
 }

@@ -55,8 +55,8 @@ type Contender interface {
 	// Get reads one object, into memory that the caller may change.
 	Get(key Key) error
 	// ByIndex reads the objects of a node or application in the same way, and returns their number.
-	// ByLabel does so for those of a namespace with a value of the label AppLabel. Kind is an index
-	// in Options.Kinds.
+	// ByLabel does so for those with a value of the label AppLabel, in a namespace or, if that is
+	// empty, in all. Kind is an index in Options.Kinds.
 	ByIndex(kind int, value string) (int, error)
 	ByLabel(kind int, namespace, value string) (int, error)
 	// Some is ByIndex, limited to a few results.
@@ -65,8 +65,8 @@ type Contender interface {
 	Held() int64
 }
 
-// Header reads the metadata of one object in the cheapest way. A contender without such a way reads
-// the object.
+// Header reads the metadata of one object into memory that the caller may keep. A contender without
+// such a read reads the object.
 func Header(c Contender, key Key) error {
 	if c, ok := c.(interface{ Header(Key) error }); ok {
 		return c.Header(key)

@@ -124,6 +124,17 @@ var kinds = map[string]kind{
 	"deployments": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments", false, deployment},
 	"events":      {schema.GroupVersionKind{Version: "v1", Kind: "Event"}, "events", false, event},
 	"widgets":     {widgets.WithKind("Widget"), "widgets", false, widget},
+
+	"networkendpoints": {platform("NetworkEndpoint"), "networkendpoints", false, networkEndpoint},
+	"deliveries":       {platform("Delivery"), "deliveries", false, delivery},
+	"certificates":     {platform("Certificate"), "certificates", false, certificate},
+	"policyreports":    {platform("PolicyReport"), "policyreports", false, policyReport},
+	"routes":           {platform("Route"), "routes", false, route},
+	"machines":         {platform("Machine"), "machines", true, machine},
+	"secretstores":     {platform("SecretStore"), "secretstores", false, secretStore},
+	"dashboards":       {platform("Dashboard"), "dashboards", false, dashboard},
+	"services":         {schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "services", false, service},
+	"releases":         {schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "configmaps", false, release},
 }
 
 // Kinds returns the kinds with a corpus.

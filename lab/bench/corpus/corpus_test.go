@@ -123,3 +123,37 @@ func TestRecording(t *testing.T) {
 		t.Errorf("no recording: %v", err)
 	}
 }
+
+// A recording that no server can have made is an error that names the object. With two objects of one name a comparison
+// would wait for ever for the first one.
+func TestRecordingsThatCannotBe(t *testing.T) {
+	res := Spec{Kind: "configmaps"}.Resource()
+	for name, c := range map[string]struct {
+		objects []string
+		want    string
+	}{
+		"one name twice": {[]string{`{"metadata":{"name":"a","namespace":"n"}}`, `{"metadata":{"name":"a","namespace":"m"}}`, `{"metadata":{"name":"a","namespace":"n"}}`}, "configmaps, object 3: it is called n/a, as object 1 is"},
+		"no name":        {[]string{`{"metadata":{"name":"a"}}`, `{}`}, "configmaps, object 2: it has no name"},
+		"a list":         {[]string{`[]`}, "configmaps, object 1: it is no object"},
+		"a number":       {[]string{`{"metadata":{"name":1}}`}, "configmaps, object 1: it is no object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "recording")
+			f, err := os.Create(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec := recording.NewWriter(f)
+			err = rec.Begin(res, len(c.objects))
+			for _, o := range c.objects {
+				err = errors.Join(err, rec.Add([]byte(o)))
+			}
+			if err := errors.Join(err, rec.Close(), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(file, ""); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), file) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -90,15 +91,20 @@ func read(file string) ([]*Recording, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, sum := &Recording{resource: res}, fnv.New64a()
+		r, sum, at := &Recording{resource: res}, fnv.New64a(), map[string]int{}
 		for i := range n {
 			o, err := reader.Object()
-			if err == nil && !json.Valid(o) {
-				err = fmt.Errorf("%s, object %d: it is not JSON", res.GVR.GroupResource(), i+1)
-			}
 			if err != nil {
 				return nil, err
 			}
+			name, err := nameOf(o)
+			if err == nil && at[name] > 0 {
+				err = fmt.Errorf("it is called %s, as object %d is: a server has one object of a name", name, at[name])
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s, object %d: %w", res.GVR.GroupResource(), i+1, err)
+			}
+			at[name] = i + 1
 			sum.Write(o)
 			bytesOf[r] += len(o)
 			r.objects = append(r.objects, bytes.Clone(o))
@@ -113,6 +119,20 @@ func read(file string) ([]*Recording, error) {
 	}
 	slices.SortStableFunc(all, func(a, b *Recording) int { return cmp.Compare(bytesOf[b], bytesOf[a]) })
 	return all, nil
+}
+
+// nameOf returns the namespace and the name of an object.
+func nameOf(o []byte) (string, error) {
+	var named struct {
+		Metadata struct{ Namespace, Name string }
+	}
+	if err := json.Unmarshal(o, &named); err != nil {
+		return "", fmt.Errorf("it is no object in JSON: %w", err)
+	}
+	if named.Metadata.Name == "" {
+		return "", errors.New("it has no name")
+	}
+	return named.Metadata.Namespace + "/" + named.Metadata.Name, nil
 }
 
 // ID implements Corpus.

@@ -114,16 +114,20 @@ func widget(g *maker) Object {
 	for _, t := range []string{"Ready", "Progressing", "Degraded", "Synced"} {
 		conditions = append(conditions, map[string]any{"type": t, "status": "True", "reason": "AsExpected", "message": "as of " + hex(g.r, 12), "observedGeneration": int64(1), "lastTransitionTime": g.at(time.Duration(g.n) * time.Second).UTC().Format(time.RFC3339)})
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": widgets.String(), "kind": "Widget",
-		"spec":   map[string]any{"owner": g.app(), "size": int64(g.r.IntN(100)), "ratio": 0.25, "key": base64.StdEncoding.EncodeToString(g.random(24)), "steps": steps, "notes": strings.Repeat(word(g.shared, 30)+" ", 60)},
-		"status": map[string]any{"observedGeneration": int64(1), "runs": int64(g.n), "conditions": conditions},
-	}}
-	m := g.meta(g.app(), nil)
+	spec := map[string]any{"owner": g.app(), "size": int64(g.r.IntN(100)), "ratio": 0.25, "key": base64.StdEncoding.EncodeToString(g.random(24)), "steps": steps, "notes": strings.Repeat(word(g.shared, 30)+" ", 60)}
+	return custom(widgets.WithKind("Widget"), g.meta(g.app(), nil), spec, map[string]any{"observedGeneration": int64(1), "runs": int64(g.n), "conditions": conditions})
+}
+
+// custom returns a custom resource.
+func custom(kind schema.GroupVersionKind, m metav1.ObjectMeta, spec, status map[string]any) Object {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec, "status": status}}
+	u.SetGroupVersionKind(kind)
 	u.SetName(m.Name)
 	u.SetNamespace(m.Namespace)
 	u.SetUID(m.UID)
 	u.SetLabels(m.Labels)
+	u.SetAnnotations(m.Annotations)
+	u.SetOwnerReferences(m.OwnerReferences)
 	u.SetGeneration(1)
 	u.SetCreationTimestamp(m.CreationTimestamp)
 	return u

@@ -36,6 +36,9 @@ func samples() []sample {
 		}
 		all = append(all, sample{corpus.Spec{Kind: k, Objects: n, Owners: 50, ManagedFields: true, Seed: 1}, k, false})
 	}
+	for _, k := range []string{"networkendpoints", "deliveries", "certificates", "policyreports", "routes", "machines", "secretstores", "dashboards", "services", "releases"} {
+		all = append(all, sample{corpus.Spec{Kind: k, Objects: max(*objects/20, 1), ManagedFields: true, Seed: 1}, k, false})
+	}
 	return append(all, ofCluster()...)
 }
 

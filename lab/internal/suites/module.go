@@ -54,9 +54,12 @@ func CopyTree(to, from string) error {
 
 // Require makes a copied module require the modules of this tree.
 func Require(ctx context.Context, dir, root string, more ...string) error {
-	_, err := Command(ctx, dir, "go", append([]string{"mod", "edit",
-		"-require=" + core + "@" + NoVersion, "-require=" + Adapter + "@" + NoVersion,
-		"-replace=" + core + "=" + filepath.Dir(root), "-replace=" + Adapter + "=" + root}, more...)...)
+	return RequireCore(ctx, dir, root, append([]string{"-require=" + Adapter + "@" + NoVersion, "-replace=" + Adapter + "=" + root}, more...)...)
+}
+
+// RequireCore makes a copied module require the core module of this tree. Others would bring newer libraries with them.
+func RequireCore(ctx context.Context, dir, root string, more ...string) error {
+	_, err := Command(ctx, dir, "go", append([]string{"mod", "edit", "-require=" + core + "@" + NoVersion, "-replace=" + core + "=" + filepath.Dir(root)}, more...)...)
 	return err
 }
 

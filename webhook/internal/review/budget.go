@@ -15,15 +15,13 @@ const (
 	minEvictAge = time.Second
 	// maxWait is the longest wait of a request for memory.
 	maxWait = 2 * time.Second
-	// smallRequest is the most bytes that a request may hold and still use the reserve, the last
-	// quarter of a budget. Most requests are smaller. The reserve keeps large ones from blocking
-	// them.
+	// smallRequest is the most bytes that a request may hold and still use the reserve, the last quarter of a budget.
+	// Most requests are smaller. The reserve keeps large ones from blocking them.
 	smallRequest = 64 << 10
 )
 
-// Budget bounds the memory that the requests to some endpoints hold together: bodies that are
-// arriving, bodies in work, and answers of conversion. Bytes count when their memory is allocated,
-// not when a header announces them.
+// Budget bounds the memory that the requests to some endpoints hold together: bodies that are arriving, bodies in work,
+// and answers of conversion. Bytes count when their memory is allocated, not when a header announces them.
 //
 // When the budget is exhausted, bodies that have been arriving for more than a second are evicted
 // with 429, the oldest first. A request that finds no victim waits for two seconds, and is then

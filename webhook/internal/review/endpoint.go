@@ -102,8 +102,12 @@ func (x *exchange) release() {
 }
 
 // begin reads and parses a request, and takes a slot for its handler. unread says that the body was not read to its end.
-func (x *exchange) begin(w http.ResponseWriter, r *http.Request, start time.Time) (no *RefusalError, unread bool) {
+// bound is the time for the body if the server has none.
+func (x *exchange) begin(w http.ResponseWriter, r *http.Request, start time.Time, bound time.Duration) (no *RefusalError, unread bool) {
 	o := &x.e.o
+	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); bound > 0 && (s == nil || s.ReadTimeout <= 0) {
+		_ = http.NewResponseController(w).SetReadDeadline(start.Add(bound))
+	}
 	o.Budget.begin(&x.held, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }, start)
 	if x.in, no = read(r, x.in, o.Limits.Body, o.Budget, &x.held); no == nil {
 		no = x.reserveAnswer(r.Context())
@@ -146,8 +150,8 @@ func reuse(b []byte) []byte {
 
 var jsonType = []string{"application/json"}
 
-// ServeHTTP answers one request. It returns when the answer has been written, at the latest when
-// its time is over. An abandoned handler keeps its slot of Limits.Concurrency until it ends.
+// ServeHTTP answers one request. Limits.Timeout bounds the wait for the body and for the handler, and the server
+// the write of the answer. An abandoned handler keeps its slot of Limits.Concurrency until it ends.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	if e.o.Hooks.Started != nil {
@@ -172,14 +176,14 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, start time.Time
 	}
 	x := exchanges.Get().(*exchange)
 	x.e = e
-	if no, unread := x.begin(w, r, start); no != nil {
+	bound := e.o.Limits.bound(callerTimeout(r.URL.RawQuery))
+	if no, unread := x.begin(w, r, start, bound); no != nil {
 		x.release()
 		e.refuse(w, r, no, call, unread)
 		return
 	}
 	x.done = make(chan struct{}, 1)
 	uid := x.job.UID()
-	bound := e.o.Limits.bound(callerTimeout(r.URL.RawQuery))
 	if bound > 0 {
 		x.ctx, x.cancel = context.WithTimeout(r.Context(), bound)
 	} else {
@@ -210,7 +214,7 @@ func (x *exchange) work() {
 			return
 		}
 		if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
-			e.complaints.Next(e.o.Logger).Error("panic in a webhook after its timeout", "error", p, "stack", string(p.Stack))
+			e.complaints.Next(e.o.Logger).Error("panic in a webhook after its timeout", logguard.ErrAttrs(p)...)
 		}
 		x.release()
 		e.returned()
@@ -259,7 +263,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, x *exchange, u
 	var no *RefusalError
 	if p := (*run.PanicError)(nil); errors.As(x.err, &p) {
 		call.Panic = p
-		e.complaints.Next(e.o.Logger).Error("panic in a webhook", "error", p, "stack", string(p.Stack), "uid", uid)
+		e.complaints.Next(e.o.Logger).Error("panic in a webhook", logguard.ErrAttrs(p, "uid", uid)...)
 		// The panic's value may be confidential, so the caller does not get it.
 		no = &RefusalError{Code: http.StatusInternalServerError, Message: "the webhook panicked"}
 	} else if x.ctx.Err() != nil {
@@ -291,7 +295,7 @@ func (e *Endpoint) refuse(w http.ResponseWriter, r *http.Request, no *RefusalErr
 	if shut && r.ContentLength != 0 {
 		h.Set("Connection", "close")
 	}
-	e.o.Logger.Debug("webhook request refused", "code", no.Code, "error", no, "uid", no.UID)
+	e.o.Logger.Debug("webhook request refused", "code", no.Code, "err", no, "uid", no.UID)
 	write(w, no.Code, no.append(make([]byte, 0, 256)))
 }
 

@@ -319,7 +319,7 @@ func TestComplaintsDoNotDrownTheLog(t *testing.T) {
 		}
 		time.Sleep(logInterval) // virtual time
 		ask(e, post(strings.NewReader("{}")))
-		if !strings.Contains(log.String(), "skipped=99") {
+		if !strings.Contains(log.String(), "suppressed=99") {
 			t.Errorf("%s", log.String())
 		}
 	})

@@ -18,10 +18,10 @@ type Limits struct {
 	// its requests may hold together. Zero means the budget of the options, which a manager's
 	// endpoints share, or else one of the default size. Negative means no bound.
 	Buffered int64
-	// Timeout is the longest time for an answer once the request has arrived. The API server states
-	// its own timeout, and the shorter one applies. A tenth of the API server's timeout, at most
-	// 500 ms, is left for the way back. Zero means 30 s, the longest timeout of an API server.
-	// Negative means only the API server's timeout applies.
+	// Timeout is the longest time for an answer once the request has arrived. A body has as long to
+	// arrive, or the ReadTimeout of the server if it has one. The API server states its own timeout, and
+	// the shorter one applies. A tenth of it, at most 500 ms, is left for the way back. Zero means 30 s,
+	// the longest timeout of an API server. Negative means only the API server's timeout applies.
 	Timeout time.Duration
 	// Concurrency is the largest number of handlers that run at once. Abandoned handlers, which run
 	// past their time, count until they end. Further requests are refused with 429 and a

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// share returns the default size of a budget for a memory limit of the process. A limit of zero
-// means none.
+// share returns the default size of a budget for a memory limit of the process. A limit of zero means none.
 func share(limit int64) int64 {
 	const least, most = 8 << 20, 256 << 20
 	if limit <= 0 {
@@ -21,18 +21,20 @@ func share(limit int64) int64 {
 	return min(max(limit/4, least), most)
 }
 
-// memoryLimit returns the lower of GOMEMLIMIT and the cgroup's limit, in bytes. Zero means no
-// limit.
+// memoryLimit returns the lower of GOMEMLIMIT and the cgroup's limit, in bytes. Zero means no limit.
 func memoryLimit() int64 {
-	limit := cgroupLimit(os.DirFS("/"))
+	limit := containerLimit()
 	if soft := debug.SetMemoryLimit(-1); soft < math.MaxInt64 && (limit == 0 || soft < limit) {
 		limit = soft
 	}
 	return limit
 }
 
-// cgroupLimit returns the lowest memory limit of the cgroup and its ancestors, in version 2 or 1.
-// In a container the host's paths may be missing; the root is then the container's own.
+// containerLimit is that of the cgroup when the first budget is made.
+var containerLimit = sync.OnceValue(func() int64 { return cgroupLimit(os.DirFS("/")) })
+
+// cgroupLimit returns the lowest memory limit of the cgroup and its ancestors, in version 2 or 1. In a container the
+// host's paths may be missing; the root is then the container's own.
 func cgroupLimit(root fs.FS) (limit int64) {
 	own, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

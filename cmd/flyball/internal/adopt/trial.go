@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-io/flyball/cmd/flyball/internal/procgroup"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -348,7 +349,7 @@ func (o *Options) watched(ctx context.Context, what, dir string, env []string, l
 	began := time.Now()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(dir, env...), waitDelay
-	group(cmd)
+	procgroup.Lead(cmd)
 	var mu sync.Mutex
 	var out bytes.Buffer
 	cmd.Stderr = locked{&mu, &out}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,16 +73,18 @@ func TestAnswersAreThoseOfRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A machine that stands still for seconds makes podscaler ask what it asks nowhere else, such as for a list in pages. What
+	// the rules answer otherwise they answer so each time that the story is told.
 	var differ []string
-	for range 3 { // where the machine stands still for seconds a list is paged, and the story is told again
+	for range 5 {
 		if differ = compared(t, data); len(differ) == 0 {
 			return
 		}
-		if !slices.ContainsFunc(differ, func(d string) bool { return strings.Contains(d, "limit=") }) {
-			break
+		for _, d := range differ {
+			t.Log(d)
 		}
 	}
-	t.Errorf("%d questions, such as these; record the answers anew with UPDATE_GOLDEN=1:\n%s", len(differ), strings.Join(differ[:min(len(differ), 20)], "\n"))
+	t.Errorf("%d questions, such as %.2000s; record the answers anew with UPDATE_GOLDEN=1", len(differ), differ[0])
 }
 
 // compared tells the story with the rules, and returns the questions that the recorded answers do not answer as they do.

@@ -5,10 +5,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 	"github.com/flyball-io/flyball/internal/apiserver/tape"
+	"github.com/flyball-io/flyball/run"
 )
 
 // answers are the answers of the rules to all that the story asks. TestAnswersAreThoseOfRules compares them with the
@@ -50,9 +50,7 @@ func repeat(ctx context.Context, o Options, tell func() error) error {
 		if err := tell(); err != nil || o.Once || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-time.After(5 * o.Pace):
-		case <-ctx.Done():
+		if run.Sleep(ctx, 5*o.Pace) != nil {
 			return nil
 		}
 	}

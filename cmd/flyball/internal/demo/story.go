@@ -16,6 +16,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
 	"github.com/flyball-io/flyball/internal/managerload"
+	"github.com/flyball-io/flyball/run"
 )
 
 const (
@@ -222,13 +223,8 @@ func (t *teller) pause(ctx context.Context, paces float64) {
 	if t.err != nil {
 		return
 	}
-	timer := time.NewTimer(time.Duration(paces * float64(t.o.Pace)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	if t.do(run.Sleep(ctx, time.Duration(paces*float64(t.o.Pace)))); t.err == nil {
 		t.do(t.screen.printed(ctx))
-	case <-ctx.Done():
-		t.do(context.Cause(ctx))
 	}
 }
 

@@ -4,15 +4,16 @@
 // lack, and writes either all files or none.
 //
 //	Go files ──load──► packages ──markers──► every marker, parsed and placed ──┐
-//	                      │                    (unknown, wrong, misplaced: stop) │
+//	                      │         (wrong: stop; unknown, misplaced: a warning) │
 //	                      ├──deepcopy──► code, in memory ──compile──► types right │
 //	                      └──crd, rbac, webhook──► YAML, in memory ◄─────────────┘
 //	                                                   │ no problem at all
 //	                                                   ▼
 //	                              Plan: write, leave alone, remove ──Apply──► files
 //
-// Nothing is written before everything is known to be right. A file with the right content is not
-// touched. A generated file whose source is gone is removed.
+// Nothing is written while there is a problem. Warnings hold nothing up. A +flyball: marker that is
+// unknown or misplaced is a problem. A file with the right content is not touched. A generated file
+// whose source is gone is removed.
 package generate
 
 import (

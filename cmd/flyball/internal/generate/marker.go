@@ -59,6 +59,7 @@ var targets = []markers.TargetType{markers.DescribesPackage, markers.DescribesTy
 
 // readMarkers finds and parses every marker, and stores the valid ones in p.marks. It reports those with wrong
 // arguments. It warns of a marker that is unknown or stands where it has no effect: the generators ignore it silently.
+// A +flyball: one is reported. Unknown markers of other prefixes belong to other tools.
 func (p *project) readMarkers() (Problems, error) {
 	registry, err := newRegistry()
 	if err != nil {

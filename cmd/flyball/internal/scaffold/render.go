@@ -90,6 +90,23 @@ func (s scene) WebhookPath(verb string) string {
 	return "/" + verb + "-" + strings.ReplaceAll(s.GroupOf(s.API), ".", "-") + "-" + s.Version.Name + "-" + strings.ToLower(s.API.Kind)
 }
 
+// SampleFile is the name of the file with the kind's sample.
+func (s scene) SampleFile() string { return sampleFile(s.API, s.Version.Name) }
+
+// SampleName is the name of the sample, and SampleKey its key in package sim.
+func (s scene) SampleName() string { return strings.ToLower(s.API.Kind) + "-sample-" + s.Version.Name }
+func (s scene) SampleKey() string {
+	if !s.API.Namespaced {
+		return s.SampleName()
+	}
+	return "default/" + s.SampleName()
+}
+
+// Resource is the kind's resource in this version, as package sim has it.
+func (s scene) Resource() string {
+	return s.API.Plural + "." + s.Version.Name + "." + s.GroupOf(s.API)
+}
+
 // RuleGroup returns the kind's API group as markers have it.
 func (s scene) RuleGroup() string {
 	if group := s.GroupOf(s.API); group != "" {

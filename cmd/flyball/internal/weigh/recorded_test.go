@@ -86,6 +86,10 @@ func TestRecorded(t *testing.T) {
 	}
 	near(t, "packed", c.Packed, want.Packed, 0.02)
 	near(t, "structs", c.Structs, want.Structs, 0.05)
+	if c.Copy == 0 || c.Get == 0 || w.Copy == 0 || w.Get == 0 {
+		t.Errorf("reads of %v and %v", c.Reads, w.Reads)
+	}
+	c.Reads, want.Reads = Reads{}, Reads{}
 	c.Packed, c.PackedWhole, c.Structs, c.StructsCut = want.Packed, want.PackedWhole, want.Structs, want.StructsCut
 	if c.Figures != want {
 		t.Errorf("%+v, want %+v", c.Figures, want)

@@ -44,6 +44,8 @@ type Figures struct {
 	// default. PackedWhole is what it holds with KeepManagedFields.
 	Packed      int64 `json:"packedBytes"`
 	PackedWhole int64 `json:"packedWithManagedFieldsBytes"`
+	// Reads are of one kind. A total has none.
+	Reads
 }
 
 func (f *Figures) add(other Figures) {
@@ -168,10 +170,11 @@ func (s *Scale) Weighed() int { return s.sample.seen }
 // objects that cannot be read or decoded, and one for all that are not named.
 func (s *Scale) End() (f Figures, problems []error) {
 	cut, whole := s.cut.end(), s.whole.end()
+	reads := s.sample.measureReads(s.kind, s.cut.store)
 	s.cut, s.whole = nil, nil
 	f = Figures{
 		Objects: cut.Objects, Wire: s.wire, ManagedFields: s.managed,
-		Packed: cut.Held - cut.Dropped, PackedWhole: whole.Held - whole.Dropped,
+		Packed: cut.Held - cut.Dropped, PackedWhole: whole.Held - whole.Dropped, Reads: reads,
 	}
 	if f.Objects == 0 {
 		f.Packed, f.PackedWhole = 0, 0

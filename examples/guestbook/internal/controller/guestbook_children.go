@@ -23,6 +23,8 @@ func deploymentOf(g *webappv1.Guestbook) *appsv1.Deployment {
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
 					Name:  "guestbook",
 					Image: g.Spec.Image,
+					// Else it is what the first image had by default, whatever the image is later.
+					ImagePullPolicy: corev1.PullIfNotPresent,
 					Env: []corev1.EnvVar{
 						{Name: "GUESTBOOK_MESSAGE", Value: g.Spec.Message},
 						{Name: "GUESTBOOK_ALIAS", Value: string(g.Spec.Alias)},

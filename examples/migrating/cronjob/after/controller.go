@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball"
-	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/child"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
@@ -19,25 +18,13 @@ import (
 	"github.com/flyball-io/flyball/examples/migrating/cronjob/plan"
 )
 
-// byOwner is the index of Jobs by the name of their CronJob.
-const byOwner = ".metadata.controller"
-
 type reconciler struct {
 	client client.Client
+	live   *client.Live // the server, and not the cache
 }
 
 func (r *reconciler) setup(mgr *flyball.Manager) error {
-	err := cache.IndexField(mgr.Cache(), byOwner, func(j *batchv1.Job) []string {
-		owner := metav1.GetControllerOf(j)
-		if owner == nil || owner.APIVersion != api.GroupVersion.String() || owner.Kind != "CronJob" {
-			return nil
-		}
-		return []string{owner.Name}
-	})
-	if err != nil {
-		return err
-	}
-	_, err = controller.New(mgr, "cronjob", r.reconcile,
+	_, err := controller.New(mgr, "cronjob", r.reconcile,
 		controller.For[api.CronJob](),
 		controller.Owns[batchv1.Job]())
 	return err
@@ -50,7 +37,7 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	var jobs []*batchv1.Job
-	for j, err := range client.List[batchv1.Job](ctx, r.client, client.InNamespace(req.Namespace), client.MatchingFields{byOwner: req.Name}) {
+	for j, err := range client.List[batchv1.Job](ctx, r.client, client.InNamespace(req.Namespace), client.OwnedBy(c.UID)) {
 		if err != nil {
 			return reconcile.Result{}, err
 		}
@@ -68,6 +55,10 @@ func (r *reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	if !p.Due.IsZero() {
+		// A Job that has run may have gone, which a cache that is behind does not show. Then an event follows.
+		if now, err := client.Get[api.CronJob](ctx, r.live, req); err != nil || now.ResourceVersion != c.ResourceVersion {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
 		if c.Spec.ConcurrencyPolicy == api.ReplaceConcurrent {
 			for _, j := range p.Active {
 				if err := client.Delete(ctx, r.client, j, background); client.IgnoreNotFound(err) != nil {

@@ -30,7 +30,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	r := &reconciler{client: mgr.Client()}
+	r := &reconciler{client: mgr.Client(), live: mgr.Live()}
 	if err := r.setup(mgr); err != nil {
 		return err
 	}

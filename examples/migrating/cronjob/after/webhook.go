@@ -13,10 +13,12 @@ func setupWebhooks(mgr webhook.Manager) error {
 	if err := webhook.Default(mgr, setDefaults); err != nil {
 		return err
 	}
-	return webhook.Validate(mgr, webhook.ValidatorFuncs[api.CronJob]{
-		Create: validate,
-		Update: func(ctx context.Context, _, c *api.CronJob) ([]string, error) { return validate(ctx, c) },
-	})
+	return webhook.Validate(mgr, validator)
+}
+
+var validator = webhook.ValidatorFuncs[api.CronJob]{
+	Create: validate,
+	Update: func(ctx context.Context, _, c *api.CronJob) ([]string, error) { return validate(ctx, c) },
 }
 
 func setDefaults(_ context.Context, c *api.CronJob) error {

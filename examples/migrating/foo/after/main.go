@@ -24,19 +24,20 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	o := flyball.Options{Name: "foo", Scheme: scheme.New()}
+	o.Bind(flag.CommandLine)
+	flag.Parse()
+	if err := run(flyball.SignalContext(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "foo:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	o := flyball.Options{Name: "foo", Scheme: scheme.New()}
+// run runs the program until ctx ends.
+func run(ctx context.Context, o flyball.Options) error {
 	if err := api.AddToScheme(o.Scheme); err != nil {
 		return err
 	}
-	o.Bind(flag.CommandLine)
-	flag.Parse()
 	mgr, err := flyball.New(o)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return mgr.Run(flyball.SignalContext())
+	return mgr.Run(ctx)
 }
 
 type reconciler struct {

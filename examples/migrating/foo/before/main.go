@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -30,17 +31,18 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *kubeconfig, *packed); err != nil {
+	cfg, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err == nil {
+		err = run(ctx, cfg, *packed)
+	}
+	if err != nil {
 		klog.ErrorS(err, "foo")
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kubeconfig string, packed bool) error {
-	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return err
-	}
+// run runs the program until ctx ends.
+func run(ctx context.Context, cfg *rest.Config, packed bool) error {
 	kube, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return err

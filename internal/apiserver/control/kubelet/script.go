@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/internal/backoff"
 )
 
 // Annotations of a Pod, or of the template that makes it, script its life. Durations have the form of Go, such as
@@ -71,8 +73,5 @@ func scriptOf(p *corev1.Pod) Script {
 
 // crashDelay returns how long a container that has ended waits until it is started again.
 func crashDelay(restarts int32) time.Duration {
-	if restarts == 0 {
-		return 0
-	}
-	return min(10*time.Second<<min(restarts-1, 10), 5*time.Minute)
+	return backoff.Policy{Base: 10 * time.Second, Max: 5 * time.Minute}.Delay(int(restarts), 0)
 }

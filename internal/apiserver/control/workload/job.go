@@ -12,6 +12,7 @@ import (
 	"github.com/flyball-io/flyball/internal/apiserver/control"
 	"github.com/flyball-io/flyball/internal/apiserver/control/calls"
 	"github.com/flyball-io/flyball/internal/apiserver/control/pod"
+	"github.com/flyball-io/flyball/internal/backoff"
 )
 
 // Job has the objects that the controller of a Job reads.
@@ -336,22 +337,13 @@ func (b *Backoff) add(succeeded, failed []*corev1.Pod) {
 	}
 }
 
-const (
-	firstBackoff = 10 * time.Second
-	lastBackoff  = 10 * time.Minute
-)
+// retries is the backoff of the Pods of a Job that fails.
+var retries = backoff.Policy{Base: 10 * time.Second, Max: 10 * time.Minute}
 
 // until returns when new Pods may be created after a number of failures, the last one at last. The zero time means at
 // once.
 func until(failures int, last, now time.Time) time.Time {
-	if failures == 0 {
-		return time.Time{}
-	}
-	wait := firstBackoff
-	for i := 1; i < failures && wait < lastBackoff; i++ {
-		wait *= 2
-	}
-	if end := last.Add(min(wait, lastBackoff)); end.After(now) {
+	if end := last.Add(retries.Delay(failures, 0)); end.After(now) {
 		return end
 	}
 	return time.Time{}

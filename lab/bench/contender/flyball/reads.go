@@ -64,8 +64,8 @@ func (f *holder) Some(kind int, value string, few int) (n int, err error) {
 	return n, nil
 }
 
-// Header reads metadata without a copy: the identity of the object, a label and the owners.
-func (f *holder) Header(key contender.Key) error {
+// Shared reads metadata without a copy: the identity of the object, a label and the owners.
+func (f *holder) Shared(key contender.Key) error {
 	return f.kinds[key.Kind].handle.Informer().Look(key.Key, func(e *store.Entry) error {
 		read := metadata{key: e.Key(), uid: e.UID(), version: e.ResourceVersion(), generation: e.Generation()}
 		read.app, _ = e.Label(contender.AppLabel)
@@ -79,7 +79,7 @@ func (f *holder) Header(key contender.Key) error {
 	})
 }
 
-// metadata is the result of Header.
+// metadata is the result of Shared.
 type metadata struct {
 	key        object.Key
 	uid        types.UID
@@ -89,14 +89,11 @@ type metadata struct {
 	owner      object.Owner
 }
 
-// copied reads the metadata as a copy.
-func (f *holder) copied(key contender.Key) error {
+// Header reads the metadata as a copy.
+func (f *holder) Header(key contender.Key) error {
 	_, err := f.kinds[key.Kind].handle.Informer().Header(key.Key)
 	return err
 }
-
-// Shared is Header, since the cheapest read needs no copy.
-func (f *holder) Shared(key contender.Key) error { return f.Header(key) }
 
 // podView and anyView are three fields of a Pod, and of any object.
 type podView struct {

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-io/flyball"
+	"github.com/flyball-io/flyball/apiserver"
+	"github.com/flyball-io/flyball/internal/leaktest"
+	"github.com/flyball-io/flyball/scheme"
+	"github.com/flyball-io/flyball/sim"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(apiserver.Wrap(m)) }
+
+// The program is right whatever goes wrong.
+func TestSim(t *testing.T) {
+	sim.Check(t, sim.Scenario{
+		CRDs: "../config/crd",
+		Program: func(ctx context.Context, cfg *rest.Config) error {
+			return run(ctx, flyball.Options{Name: "foo", Config: cfg, Scheme: scheme.New(), Logger: slog.New(slog.DiscardHandler)})
+		},
+		Steps: []sim.Step{
+			sim.ApplyText(`{apiVersion: samples.example.com/v1alpha1, kind: Foo, metadata: {name: a}, spec: {deploymentName: b, replicas: 1}}`),
+			sim.Patch("deployments.apps/status", "default/b", `{"status":{"replicas":1,"readyReplicas":1,"availableReplicas":1}}`),
+			sim.Patch("foos.samples.example.com", "default/a", `{"spec":{"replicas":3}}`),
+			sim.Patch("deployments.apps", "default/b", `{"spec":{"replicas":2}}`), // which is not theirs to say
+			sim.Delete("deployments.apps", "default/b"),
+			sim.Delete("foos.samples.example.com", "default/a"),
+		},
+		Corrects: []string{"deployments.apps"},
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package plane_test
+
+func sessionID() int { return 0 }
