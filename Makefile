@@ -1,22 +1,24 @@
-# The targets are the jobs of CI; see CONTRIBUTING.md.
+# Three tiers of proof; see CONTRIBUTING.md. "make test" is for every change, .ci/run is the gate, "make verify" the audit.
+SHELL    := bash
 GO       ?= go
 BIN      := $(CURDIR)/bin
 FUZZTIME ?= 5m
 # The modules of the workspace, as folders, and what their import paths begin with.
 MODULES  := $(shell $(GO) work edit -json | sed -nE 's/.*"DiskPath": "(.*)".*/\1/p')
-MODULE   := github.com/flyball-io/flyball
 PACKAGES := $(addsuffix /...,$(MODULES))
-# More flags of go test. CI vets all code in a step of its own, and has -vet=off here.
-TESTFLAGS ?=
+# What users build on: all but the laboratory.
+SHIPPED  := $(filter-out ./lab/...,$(PACKAGES))
+# More flags of go test. Code is vetted by "make vet", so tests do not vet it again.
+TESTFLAGS ?= -vet=off
 
-.PHONY: help all build test test-compared test-libraries test-programs tested race simulate test-memory test-real random peers storagekit operators traces simulated published mutants lowest servers platforms test-386 controlplane rules lint fmt tidy vet staticcheck vuln fuzz models sizes replicas scale soak demo release released clean
+.PHONY: help all build short test race programs controlplane rules lint fmt tidy vet staticcheck verify everything race-all real twenty simulate random storagekit peers operators traces simulated published mutants lowest servers platforms test-386 vet-all vuln fuzz models sizes replicas scale soak demo release released clean
 
 all: lint test ## lint, then test
 
 # The targets by group.
 help:
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {text[$$1] = $$2} END { \
-	  n = split("every day: all build lint test test-memory demo clean|on other servers, versions, platforms: test-real servers lowest platforms test-386|beside others: random peers storagekit operators simulated published mutants released|at full length: race simulate traces sizes replicas models fuzz soak scale|parts: controlplane rules fmt tidy vet staticcheck vuln release", group, "|"); \
+	  n = split("every day: all build short test lint demo clean|the gate, .ci/run, has these, too: race programs fmt tidy vet staticcheck|the audit: verify everything race-all real twenty simulate traces random storagekit peers operators simulated published mutants lowest servers platforms test-386 vet-all vuln fuzz models sizes replicas scale soak released|parts: controlplane rules release", group, "|"); \
 	  for (i = 1; i <= n; i++) { split(group[i], g, ": "); print "\n" g[1]; m = split(g[2], t, " "); \
 	    for (j = 1; j <= m; j++) printf "  make %-13s %s\n", t[j], text[t[j]] } }' Makefile
 
@@ -27,44 +29,88 @@ build: ## compile every module
 controlplane: ## build the real control plane: minutes once, then seconds
 	$(GO) run ./cmd/flyball controlplane --build-only
 
-# The rules of the API server in memory: seconds after the control plane, which has all of their packages.
-rules: ## build the rules of the API server in memory
+# The rules of the API server in memory: minutes when cold, and seconds after the control plane, which has all of their
+# packages.
+rules: ## build the rules of the API server in memory: minutes once, then seconds
 	$(GO) run ./cmd/flyball apiserver --build-only
 
-# The packages whose tests take longest, most of it by waiting. They begin first, so that none of them is left at the end.
-LONG := ./apiserver ./ops/leader ./reflector
+## Every change.
 
-# What is compared with the real servers and with their rules, answer by answer. It mostly waits for them.
-COMPARED := ^(TestConformance|TestAccessConformance|TestShardConformance|TestControllersAsTheRealOnes|TestKubectlSaysTheSame|TestRandomCallsAreAnsweredAlike|TestRemembered.*)$$
+short: ## the tests that need no server and no other process
+	$(GO) test $(TESTFLAGS) -short ./...
 
-# Programs. Most of what their tests run are processes of their own, compilers and type checkers among them. The demo's
-# tests are not: they are with those of the libraries.
-PROGRAMS = ./cmd/flyball $$($(GO) list ./cmd/flyball/... ./lab/... | grep -vxF "$$($(GO) list ./cmd/flyball ./cmd/flyball/internal/demo)")
-LIBRARIES = $(LONG) $$($(GO) list work | grep -vE '^$(MODULE)/(cmd|lab)/') ./cmd/flyball/internal/demo
+# The core and the samples, with the API server in memory. The packages whose tests wait longest begin first.
+LONG    := ./apiserver ./sim ./reflector ./ops/leader
+SAMPLES := $(filter ./examples/%,$(PACKAGES))
+test: rules ## the tests of the core and the samples, with the API server in memory
+	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -timeout 30m $(LONG) ./... $(SAMPLES)
 
-# Libraries run with the race detector, which takes three to ten times as long; programs and what is compared run
-# without it. "make race" has it everywhere. Each part runs to its end if another one fails.
-test: controlplane rules ## every test; libraries with the race detector
-	@$(MAKE) --no-print-directory -k -j2 test-compared test-libraries test-programs
+## The gate.
 
-test-compared:
-	$(GO) test $(TESTFLAGS) -timeout 60m -run '$(COMPARED)' ./apiserver
+# The packages that start goroutines, with the race detector. The environment variable leaves out the second that each
+# test binary sleeps at its end.
+RACED := . ./cache ./client ./controller ./event ./informer ./internal/delta ./internal/life ./ops/leader ./reflector ./run ./store ./workqueue
+race: ## the race detector, for the packages that start goroutines
+	GORACE=atexit_sleep_ms=0 $(GO) test $(TESTFLAGS) -race -short -timeout 30m $(RACED)
 
-test-libraries:
-	$(GO) test $(TESTFLAGS) -race -p 3 -timeout 60m -skip '$(COMPARED)' $(LIBRARIES)
+# The adapters, the generators and the command-line tool, with the API server in memory or by golden files, and one
+# project that is made, built and tested.
+programs: rules ## the tests of the adapters and of the command-line tool
+	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -timeout 30m $(filter ./cmd/% ./adapter/%,$(PACKAGES))
 
-test-programs:
-	$(GO) test $(TESTFLAGS) -p 2 -timeout 60m $(PROGRAMS)
+lint: fmt tidy vet staticcheck ## fmt, tidy, vet, staticcheck
 
-# The packages that "make test" tests, for a test that none is left out.
-tested:
-	@$(GO) list $(LIBRARIES) $(PROGRAMS)
+fmt: ## files are formatted
+	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
 
-race: controlplane rules ## every test, with the race detector everywhere
-	$(GO) test $(TESTFLAGS) -race -p 4 -timeout 60m $(LONG) work
+# Every go.mod names just what its module needs, and go.work.sum all that the go command would add. `tools/tidy -w
+# adapter` writes what is missing.
+tidy: ## go.mod files are tidy
+	@tools/tidy $(MODULES) controlplane test/storagekit
+	@before=$$(cat go.work.sum); $(GO) list -m all >/dev/null && $(GO) mod download && \
+	  test "$$before" = "$$(cat go.work.sum)" || { echo "go.work.sum was not complete: commit it as it is now"; exit 1; }
+
+vet: ## go vet of what users build on
+	$(GO) vet $(SHIPPED)
+
+$(BIN)/staticcheck: tools/go.mod tools/go.sum
+	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools honnef.co/go/tools/cmd/staticcheck
+	@touch $@
+
+$(BIN)/govulncheck: tools/go.mod tools/go.sum
+	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools golang.org/x/vuln/cmd/govulncheck
+	@touch $@
+
+staticcheck: $(BIN)/staticcheck ## staticcheck of what users build on
+	$(BIN)/staticcheck $(SHIPPED)
+
+## The audit.
+
+# What is measured, runs the go command or waits for the real clock is skipped without this. Random tests have new seeds.
+everything race-all real simulate random models sizes replicas scale soak: export FLYBALL_AUDIT := 1
+
+verify: ## the audit, hours; STEPS names some of its steps
+	@tools/verify $(STEPS)
+
+everything: controlplane rules ## every test of every module, with a real control plane
+	$(GO) test $(TESTFLAGS) -timeout 90m $(LONG) work
+	GOWORK=off $(GO) test -C controlplane $(TESTFLAGS) -timeout 10m ./...
+
+race-all: controlplane rules ## every test, with the race detector
+	GORACE=atexit_sleep_ms=0 $(GO) test $(TESTFLAGS) -race -timeout 120m $(LONG) work
 	$(MAKE) storagekit RACE=-race
 
-# The simulations with all of their faults. With the race detector, as in "make test", a sixteenth of them is tried.
+# The tests that run on the API server in memory by default, on the real control plane.
+REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
+real: controlplane ## the tests that run in memory by default, on the real control plane
+	FLYBALL_REAL=1 $(GO) test $(TESTFLAGS) -timeout 60m $(REAL)
+
+# Twenty times "make test", in random order, once with the race detector.
+twenty: rules ## twenty times make test, once with the race detector
+	@for i in $$(seq 19); do echo "== $$i"; FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -count=1 -shuffle=on -timeout 30m $(LONG) ./... $(SAMPLES) || exit 1; done
+	FLYBALL_REAL=0 GORACE=atexit_sleep_ms=0 $(GO) test $(TESTFLAGS) -race -count=1 -timeout 90m $(LONG) ./... $(SAMPLES)
+
+# The simulations with all of their faults; other targets try a part of them.
 SIMULATED = $(shell grep -rlE --include='*_test.go' 'flyball/sim"|^package sim$$' . | xargs -n1 dirname | sort -u)
 simulate: rules ## the simulations, with all of their faults; PAIRS
 	$(GO) test $(TESTFLAGS) -p 1 -timeout 120m $(SIMULATED) $(if $(PAIRS),-args -sim.pairs=$(PAIRS))
@@ -77,22 +123,12 @@ traces: rules ## plans of the simulation run alike, whatever runs beside them; P
 	  cat $(BIN)/traces$$race; test $$status = 0 || exit 1; done
 	@test $$(cat $(BIN)/traces $(BIN)/traces-race | grep -o 'traces [0-9a-f]*' | sort -u | wc -l) = 1 || { echo "the traces differ"; exit 1; }
 
-# Every test that needs no real control plane, with the API server in memory. Those that need one say that they are
-# left out. Some packages mostly wait: four run at a time on two cores.
-test-memory: rules ## every test that needs no real control plane
-	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -p 4 -timeout 60m $(LONG) work
-
 # The same random calls to the API server in memory and to the real one, half of them about custom resources whose
 # definitions are drawn: every difference fails, made as short as possible. CALLS=1000000 makes more of them, FIRST=N
 # begins at another sequence.
 random: export CALLS := $(or $(CALLS),100000)
 random: controlplane rules ## random calls to the API server in memory and to the real one; CALLS, FIRST
 	$(GO) test $(TESTFLAGS) -count=1 -timeout 300m -run '^TestRandomCallsAreAnsweredAlike$$' -v ./apiserver
-
-# The tests that run on the API server in memory by default, on the real control plane.
-REAL = $(shell grep -rl --include='*_test.go' 'flyball/test/servertest"' . | xargs -n1 dirname | sort -u)
-test-real: controlplane ## those that run in memory by default, on the real control plane
-	FLYBALL_REAL=1 $(GO) test $(TESTFLAGS) -p 4 -timeout 30m $(REAL)
 
 # controller-runtime's own suites over adapter/ctrlcache and adapter/ctrl, client-go's over adapter/clientgo, and
 # over their own code beside them: a table. PEERS="-suites cache,shared-informer" shortens it. Then the peers' own code
@@ -126,7 +162,7 @@ published: rules ## what is generated from published API modules; PUBLISHED
 mutants: rules ## bugs put into the framework, found by simulations; MUTANTS
 	$(GO) run ./lab/mutants $(MUTANTS)
 
-# adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. `make test` has the newest.
+# adapter/ctrlcache with the lowest versions that the adapter's go.mod asks for. The gate has the newest.
 LOWEST := ./...
 lowest: controlplane ## the adapter with the lowest versions of its libraries
 	GOWORK=$(CURDIR)/adapter/lowest.work $(GO) vet -C adapter $(LOWEST)
@@ -137,60 +173,30 @@ lowest: controlplane ## the adapter with the lowest versions of its libraries
 servers: ## the tests on other versions of Kubernetes; SERVERS
 	$(GO) run ./lab/servers $(SERVERS)
 
-# The packages that count bytes, on 32 bits: CI runs these. A kernel that executes no program for 386 leaves it to qemu,
-# which these can, for they start no process.
-BYTES := ./store ./workqueue ./internal/cow ./internal/decode ./internal/jsonscan ./internal/pack ./internal/sparse ./internal/wire
+# The packages that count bytes, on 32 bits. A kernel that executes no program for 386 leaves it to qemu, which these can,
+# for they start no process.
+BYTES := ./client ./internal/cow ./internal/decode ./internal/heap ./internal/jsonscan ./internal/pack ./internal/protoscan ./internal/sparse ./internal/wire ./store ./workqueue
 test-386: ## the packages that count bytes, on 32 bits
 	@export GOWORK=off GOARCH=386; set -x; case $$(tools/on386) in \
-	kernel) $(GO) test $(TESTFLAGS) -timeout 60m $(BYTES);; \
-	qemu) GODEBUG=asyncpreemptoff=1 $(GO) test $(TESTFLAGS) -exec qemu-i386 -timeout 60m $(BYTES);; \
+	kernel) $(GO) test $(TESTFLAGS) -short -timeout 60m $(BYTES);; \
+	qemu) GODEBUG=asyncpreemptoff=1 $(GO) test $(TESTFLAGS) -short -exec qemu-i386 -timeout 60m $(BYTES);; \
 	*) echo "NOT CHECKED: nothing here runs programs for 386; qemu-user would";; \
 	esac
 
-# The core module on other platforms: arm64 and 386 are vetted, and all libraries' tests run on 32 bits, those on the
-# real control plane included, which is for this machine. What compares the API server in memory with the real one is
-# left out, for both programs are the same there, and so are two packages: internal/faults waits for silences and time
-# limits of whole programs, and internal/lint reads the tree. sim tries an eighth of its faults.
-NOT386 := /(internal/(faults|lint)|sim)$$
-platforms: controlplane rules test-386 ## arm64 and 32 bits
+platforms: test-386 ## arm64 and 32 bits
 	GOWORK=off GOARCH=arm64 $(GO) vet ./...
 	GOWORK=off GOARCH=386 $(GO) vet ./...
-	@export GOWORK=off GOARCH=386; set -x; case $$(tools/on386) in \
-	kernel) $(GO) test $(TESTFLAGS) -p 4 -timeout 60m -skip '$(COMPARED)' $$($(GO) list ./... | grep -vE '$(NOT386)') && \
-	  $(GO) test $(TESTFLAGS) -timeout 60m ./sim -sim.part=1/8 -sim.pairs=25;; \
-	*) echo "NOT CHECKED: the other packages on 32 bits: this kernel runs no program for 386";; \
-	esac
 
-lint: fmt tidy vet staticcheck ## fmt, tidy, vet, staticcheck
-
-fmt: ## files are formatted
-	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
-
-vet: ## go vet of every module
+vet-all: $(BIN)/staticcheck ## go vet and staticcheck of all modules
 	$(GO) vet $(PACKAGES)
 	GOWORK=off $(GO) vet -C controlplane ./...
 	GOWORK=off $(GO) vet -C test/storagekit ./...
-
-# Every go.mod names just what its module needs, and go.work.sum all that the go command would add. `tools/tidy -w
-# adapter` writes what is missing.
-tidy: ## go.mod files are tidy
-	@tools/tidy $(MODULES) controlplane test/storagekit
-	@before=$$(cat go.work.sum); $(GO) list -m all >/dev/null && $(GO) mod download && \
-	  test "$$before" = "$$(cat go.work.sum)" || { echo "go.work.sum was not complete: commit it as it is now"; exit 1; }
-
-$(BIN)/staticcheck: tools/go.mod tools/go.sum
-	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools honnef.co/go/tools/cmd/staticcheck
-	@touch $@
-
-$(BIN)/govulncheck: tools/go.mod tools/go.sum
-	GOWORK=off GOBIN=$(BIN) $(GO) install -C tools golang.org/x/vuln/cmd/govulncheck
-	@touch $@
-
-staticcheck: $(BIN)/staticcheck ## staticcheck of every module
 	$(BIN)/staticcheck $(PACKAGES)
 
 vuln: $(BIN)/govulncheck ## known vulnerabilities
-	$(BIN)/govulncheck $(PACKAGES)
+	@if ! out=$$($(BIN)/govulncheck $(PACKAGES) 2>&1); then \
+	  if grep -q 'fetching vulnerabilities' <<<"$$out"; then echo "NOT CHECKED: the vulnerability database cannot be reached from here"; \
+	  else echo "$$out"; exit 1; fi; fi
 
 # Every fuzz target of the tree, one after the other.
 fuzz: ## every fuzz target, one after the other; FUZZTIME
@@ -221,13 +227,13 @@ replicas: ## several API servers over one state, a thousand runs
 	FLYBALL_LONG=1 $(GO) test -timeout 30m ./internal/replicas
 
 # 20,000 Pods on the real control plane: prints time, CPU and peak memory of the program.
-scale: ## 20,000 Pods on the real control plane
+scale: controlplane ## 20,000 Pods on the real control plane
 	FLYBALL_SCALE=20000 $(GO) test -timeout 30m -run '^TestLargeClusterIsReconciled$$' -v ./internal/faults
 
 # The fault tests, the samples and the random tests at full length: silences, partitions and churn
 # of minutes, a thousand starts and stops.
-soak: ## every test at full length
-	FLYBALL_LONG=1 $(GO) test -race -timeout 90m work
+soak: controlplane rules ## every test at full length
+	FLYBALL_LONG=1 $(GO) test $(TESTFLAGS) -race -timeout 180m work
 
 demo: ## watch a controller react
 	$(GO) run ./cmd/flyball demo --once

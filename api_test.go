@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/object"
 )
@@ -22,7 +19,7 @@ import (
 // api is an API server with discovery, and with Pods, Deployments and Secrets to read and watch. The test makes
 // the objects.
 type api struct {
-	*httptest.Server
+	*memory
 
 	mu        sync.Mutex
 	version   int
@@ -62,20 +59,14 @@ func newAPI(t testing.TB) *api {
 			objects: map[object.Key]object.Object{}, changed: make(chan struct{}),
 		}
 	}
-	a.Server = httptest.NewServer(a)
-	t.Cleanup(a.Close)
+	a.memory = serveInMemory(t, a)
 	return a
-}
-
-func (a *api) Close() {
-	a.CloseClientConnections()
-	a.Server.Close()
 }
 
 // manager makes a manager of this server.
 func (a *api) manager(t testing.TB, o Options) *Manager {
 	t.Helper()
-	o.Config = &rest.Config{Host: a.URL}
+	o.Config = a.config()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -273,8 +264,6 @@ func (a *api) serveWatch(w http.ResponseWriter, req *http.Request, r *resource, 
 		select {
 		case <-changed:
 		case <-req.Context().Done():
-			return
-		case <-time.After(time.Minute):
 			return
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
@@ -111,59 +111,71 @@ func TestControllerOfTwoClusters(t *testing.T) {
 // A cluster that does not answer stops nothing. Its kind fails a check, which is excused in a program that serves
 // webhooks; the other controllers work.
 func TestUnreachableClusterIsNamed(t *testing.T) {
-	t.Parallel()
-	for _, webhooks := range []bool{false, true} {
-		a, o := newAPI(t), Options{Probes: Endpoint{Addr: "127.0.0.1:0"}}
-		if webhooks {
-			o.Webhooks = Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}
-		}
-		a.put("pods", testobj.Pod("web/p"))
-		m := a.manager(t, o)
-		b := newAPI(t)
-		b.deny("pods", true)
-		east, err := m.Cluster("east", Options{
-			Config: &rest.Config{Host: b.URL},
-			Cache:  cache.Options{Configure: func(o *informer.Options) { o.Reflector.Absent = time.Second }}, // it is asked again soon
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-		if _, err := controller.New(m, "pods", r, controller.For[corev1.Pod]()); err != nil {
-			t.Fatal(err)
-		}
-		waiting, err := controller.New(east, "theirs", r, controller.For[corev1.Pod]())
-		if err != nil {
-			t.Fatal(err)
-		}
-		up(t, m)
-		until(t, seen, "the pod of the own cluster", func(s string) bool { return s == "p" })
-		eventually(t, "the controller says which cluster", func() bool {
-			err := waiting.State().Err
-			return err != nil && strings.Contains(err.Error(), "cluster east: ")
-		})
-		want, code := []string{"[-]cache:east:pods failed: ", "[-]controller:theirs failed: "}, http.StatusServiceUnavailable
-		if webhooks {
-			const why = " excused: the webhooks of this program work without it: "
-			want, code = []string{"[+]cache:east:pods" + why, "[+]controller:theirs" + why}, http.StatusOK
-		}
-		eventually(t, "readyz shows the kind of the other cluster", func() bool {
-			got, text := get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
-			return got == code && strings.Contains(text, want[0]) && strings.Contains(text, want[1]) && strings.Contains(text, "[+]cache:pods ok")
-		})
-		if err := east.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "cluster east") {
-			t.Errorf("Run of the further cluster: %v", err)
-		}
-		b.deny("pods", false)
-		b.put("pods", testobj.Pod("web/of-the-east"))
-		until(t, seen, "the pod of the other cluster", func(s string) bool { return s == "of-the-east" })
+	t.Run("alone", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { unreachable(t, Options{}) })
+	})
+	t.Run("with webhooks", func(t *testing.T) {
+		t.Parallel()
+		unreachable(t, Options{Webhooks: Webhooks{Addr: "127.0.0.1:0", CertDir: pair(t)}})
+	})
+}
+
+func unreachable(t *testing.T, o Options) {
+	a := newAPI(t)
+	a.put("pods", testobj.Pod("web/p"))
+	log := make(lines, 1000)
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	m := a.manager(t, o)
+	b := newAPI(t)
+	b.deny("pods", true)
+	east, err := m.Cluster("east", Options{
+		Config: b.config(),
+		Cache:  cache.Options{Configure: func(o *informer.Options) { o.Reflector.Absent = time.Second }}, // it is asked again soon
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	r, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
+	if _, err := controller.New(m, "pods", r, controller.For[corev1.Pod]()); err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := controller.New(east, "theirs", r, controller.For[corev1.Pod]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := changes(m)
+	up(t, m)
+	ready(t, m, changed)
+	until(t, seen, "the pod of the own cluster", func(s string) bool { return s == "p" })
+	until(t, log, "the controller says which cluster", func(s string) bool {
+		return strings.Contains(s, "source cannot sync") && strings.Contains(s, "theirs")
+	})
+	if err := waiting.State().Err; err == nil || !strings.Contains(err.Error(), "cluster east: ") {
+		t.Errorf("the controller does not say which cluster: %v", err)
+	}
+	want, code := []string{"[-]cache:east:pods failed: ", "[-]controller:theirs failed: "}, http.StatusServiceUnavailable
+	if o.Webhooks.Addr != "" {
+		const why = " excused: the webhooks of this program work without it: "
+		want, code = []string{"[+]cache:east:pods" + why, "[+]controller:theirs" + why}, http.StatusOK
+	}
+	got, text := probed(t, m, "/readyz?verbose")
+	for _, line := range append(want, "[+]cache:pods ok") {
+		if got != code || !strings.Contains(text, line) {
+			t.Errorf("%d, without %q:\n%s", got, line, text)
+		}
+	}
+	if err := east.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "cluster east") {
+		t.Errorf("Run of the further cluster: %v", err)
+	}
+	b.deny("pods", false)
+	b.put("pods", testobj.Pod("web/of-the-east"))
+	until(t, seen, "the pod of the other cluster", func(s string) bool { return s == "of-the-east" })
 }
 
 func TestClusterNamesTheBadOption(t *testing.T) {
 	a := newAPI(t)
 	m := a.manager(t, Options{})
-	own := Options{Config: &rest.Config{Host: a.URL}}
+	own := Options{Config: a.config()}
 	for field, o := range map[string]Options{
 		"Leader": {Leader: &leader.Options{}}, "Metrics": {Metrics: Endpoint{Addr: ":1"}}, "GracePeriod": {GracePeriod: 1},
 		"Namespaces": {Config: own.Config, Cache: cache.Options{Namespaces: []string{"a b"}}},

@@ -51,6 +51,7 @@ func TestWebhooksAnswerUntilTheDrainEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	changed := changes(m)
 	stop := up(t, m)
 	probes, path := m.Addrs().Probes.String(), webhook.ValidatePath(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	answered := func(when string) {
@@ -59,7 +60,10 @@ func TestWebhooksAnswerUntilTheDrainEnds(t *testing.T) {
 			t.Errorf("%s: %d %s", when, code, text)
 		}
 	}
-	eventually(t, "ready", func() bool { code, _ := get(t, "http://"+probes+"/readyz"); return code == http.StatusOK })
+	ready(t, m, changed)
+	if code, text := get(t, "http://"+probes+"/readyz"); code != http.StatusOK {
+		t.Errorf("readyz: %d %s", code, text)
+	}
 	answered("before the stop")
 
 	result := make(chan error, 1)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -159,52 +160,55 @@ func (l *logText) count(s string) int {
 // A kubeconfig that is rewritten is told once in the log, and in readiness where a check fails, until it is
 // back. One that is broken changes nothing.
 func TestKubeconfigThatChangesIsTold(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	file := filepath.Join(t.TempDir(), "config")
-	writeKubeconfig(t, file, kubeconfigOf(a.URL))
-	var log logText
-	m, err := New(Options{Kubeconfig: file, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.files.period = time.Millisecond
-	if _, err := cache.Open[corev1.Pod](t.Context(), m.Cache()); err != nil {
-		t.Fatal(err)
-	}
-	up(t, m)
-	const told = "the kubeconfig has changed since this program read it"
-	why := func() string {
-		if err := m.Ready().Err(t.Context()); err != nil {
-			return err.Error()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		file := filepath.Join(t.TempDir(), "config")
+		writeKubeconfig(t, file, kubeconfigOf(a.URL))
+		var log logText
+		std := http.DefaultTransport // that of clients without TLS
+		http.DefaultTransport = &http.Transport{DialContext: a.pipes.dial}
+		m, err := New(Options{Kubeconfig: file, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		http.DefaultTransport = std
+		if err != nil {
+			t.Fatal(err)
 		}
-		return ""
-	}
-	eventually(t, "ready", func() bool { return why() == "" })
-	writeKubeconfig(t, file, kubeconfigOf("http://b.test"))
-	eventually(t, "a log line", func() bool { return log.count(told) == 1 })
-	if got := why(); got != "" {
-		t.Errorf("not ready while the former configuration works: %s", got)
-	}
-	a.mu.Lock()
-	a.down = true
-	a.mu.Unlock()
-	a.CloseClientConnections()
-	eventually(t, "readiness says so", func() bool { return strings.Contains(why(), told+" (server)") })
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil { // as if it were half written
-		t.Fatal(err)
-	}
-	if m.files.look(); !strings.Contains(why(), told) {
-		t.Errorf("broken: %s", why())
-	}
-	writeKubeconfig(t, file, kubeconfigOf(a.URL))
-	eventually(t, "it is back", func() bool { return log.count("is again as") == 1 })
-	if got := why(); strings.Contains(got, told) {
-		t.Errorf("back: %s", got)
-	}
-	if n := log.count("level=WARN msg=\"" + told); n != 1 {
-		t.Errorf("%d lines", n)
-	}
+		if _, err := cache.Open[corev1.Pod](t.Context(), m.Cache()); err != nil {
+			t.Fatal(err)
+		}
+		up(t, m)
+		const told = "the kubeconfig has changed since this program read it"
+		why := func() string {
+			if err := m.Ready().Err(t.Context()); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		eventually(t, "ready", func() bool { return why() == "" })
+		writeKubeconfig(t, file, kubeconfigOf("http://b.test"))
+		eventually(t, "a log line", func() bool { return log.count(told) == 1 })
+		if got := why(); got != "" {
+			t.Errorf("not ready while the former configuration works: %s", got)
+		}
+		a.mu.Lock()
+		a.down = true
+		a.mu.Unlock()
+		a.CloseClientConnections()
+		eventually(t, "readiness says so", func() bool { return strings.Contains(why(), told+" (server)") })
+		if err := os.WriteFile(file, []byte("{"), 0o600); err != nil { // as if it were half written
+			t.Fatal(err)
+		}
+		if m.files.look(); !strings.Contains(why(), told) {
+			t.Errorf("broken: %s", why())
+		}
+		writeKubeconfig(t, file, kubeconfigOf(a.URL))
+		eventually(t, "it is back", func() bool { return log.count("is again as") == 1 })
+		if got := why(); strings.Contains(got, told) {
+			t.Errorf("back: %s", got)
+		}
+		if n := log.count("level=WARN msg=\"" + told); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+	})
 }
 
 // A file system that hangs holds up neither the stop nor a probe.

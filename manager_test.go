@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +26,7 @@ import (
 	"github.com/flyball-io/flyball/handler"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/reflector"
@@ -176,49 +178,49 @@ func (l lines) Write(p []byte) (int, error) {
 // One kind is forbidden. Its controller names the verb and the resource within seconds, and waits. The other
 // controller runs.
 func TestForbiddenKindLeavesTheOthersAlone(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	a.put("deployments", testobj.Deployment("web/shop"))
-	a.deny("secrets", true)
-	text := make(lines, 1000)
-	m := a.manager(t, Options{Logger: slog.New(slog.NewTextHandler(text, nil))})
-	name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
-	good, seen := calls(name)
-	bad, secrets := calls(name)
-	if _, err := controller.New(m, "good", good, controller.For[appsv1.Deployment]()); err != nil {
-		t.Fatal(err)
-	}
-	c, err := controller.New(m, "bad", bad, controller.For[corev1.Secret]())
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	stop := ran(t, m)
-	until(t, seen, "the Deployment", func(s string) bool { return s == "shop" })
-	until(t, text, "the line of log", func(s string) bool { return strings.Contains(s, "source cannot sync") })
-	if took := time.Since(began); took > time.Minute { // not after the two minutes of a sync
-		t.Errorf("said after %v", took)
-	}
-	var forbidden *client.ForbiddenError
-	if err := c.State().Err; !errors.As(err, &forbidden) || forbidden.Resource.Resource != "secrets" || !apierrors.IsForbidden(forbidden) {
-		t.Errorf("state: %v", err)
-	}
-	for _, word := range []string{"For(Secret)", "list", "secrets"} {
-		if err := c.State().Err; !strings.Contains(fmt.Sprint(err), word) {
-			t.Errorf("%v does not name %q", err, word)
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		a.put("deployments", testobj.Deployment("web/shop"))
+		a.deny("secrets", true)
+		text := make(lines, 1000)
+		m := a.manager(t, Options{Logger: slog.New(slog.NewTextHandler(text, nil))})
+		name := func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil }
+		good, seen := calls(name)
+		bad, secrets := calls(name)
+		if _, err := controller.New(m, "good", good, controller.For[appsv1.Deployment]()); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	if len(secrets) != 0 {
-		t.Error("the controller worked on what it could not see")
-	}
+		c, err := controller.New(m, "bad", bad, controller.For[corev1.Secret]())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		stop := ran(t, m)
+		until(t, seen, "the Deployment", func(s string) bool { return s == "shop" })
+		until(t, text, "the line of log", func(s string) bool { return strings.Contains(s, "source cannot sync") })
+		if took := time.Since(began); took > 10*time.Second { // not after the two minutes of a sync
+			t.Errorf("said after %v", took)
+		}
+		var forbidden *client.ForbiddenError
+		if err := c.State().Err; !errors.As(err, &forbidden) || forbidden.Resource.Resource != "secrets" || !apierrors.IsForbidden(forbidden) {
+			t.Errorf("state: %v", err)
+		}
+		for _, word := range []string{"For(Secret)", "list", "secrets"} {
+			if err := c.State().Err; !strings.Contains(fmt.Sprint(err), word) {
+				t.Errorf("%v does not name %q", err, word)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if len(secrets) != 0 {
+			t.Error("the controller worked on what it could not see")
+		}
+	})
 }
 
 // A kind is opened in the cache that may not be listed. The server answers reads of single objects.
 func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
-	t.Parallel()
 	for name, test := range map[string]struct {
 		cache cache.Options
 		list  bool // the server answers a list of all namespaces, too
@@ -227,40 +229,42 @@ func TestLiveReadsOfAKindThatIsOpenInVain(t *testing.T) {
 		"some namespaces": {cache.Options{Namespaces: []string{"web", "shop"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAPI(t)
-			a.put("secrets", &corev1.Secret{ObjectMeta: testobj.Deployment("web/s").ObjectMeta})
-			a.deny("secrets", true)
-			var live atomic.Int32
-			m := a.manager(t, Options{Cache: test.cache, OnLiveRead: func(gvk schema.GroupVersionKind) {
-				if gvk.Kind == "Secret" {
-					live.Add(1)
+			synctest.Test(t, func(t *testing.T) {
+				a := newAPI(t)
+				a.put("secrets", &corev1.Secret{ObjectMeta: testobj.Deployment("web/s").ObjectMeta})
+				a.deny("secrets", true)
+				var live atomic.Int32
+				m := a.manager(t, Options{Cache: test.cache, OnLiveRead: func(gvk schema.GroupVersionKind) {
+					if gvk.Kind == "Secret" {
+						live.Add(1)
+					}
+				}})
+				h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, client.Selection{})
+				if err != nil {
+					t.Fatal(err)
 				}
-			}})
-			h, err := m.Cache().Open(context.Background(), &corev1.Secret{}, client.Selection{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer h.Close()
-			ctx, read := context.Background(), make(chan error, 100)
-			_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the error of the kind is known
-				_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
-				read <- err
-				return nil
+				defer h.Close()
+				ctx, read := context.Background(), make(chan error, 100)
+				_, err = m.Add(Lead, "reader", func(ctx context.Context) error { // starts when the error of the kind is known
+					_, err := client.Get[corev1.Secret](ctx, m.Client(), object.Key{Namespace: "web", Name: "s"})
+					read <- err
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ran(t, m)
+				if err := <-read; err != nil || live.Load() != 1 {
+					t.Errorf("Get: %v; %d live reads", err, live.Load())
+				}
+				_, err = client.ListPage[corev1.Secret](ctx, m.Client(), client.InNamespace("web"))
+				if !apierrors.IsForbidden(err) || live.Load() != 2 {
+					t.Errorf("List of a namespace: %v; %d live reads", err, live.Load())
+				}
+				if _, err = client.ListPage[corev1.Secret](ctx, m.Client()); (live.Load() == 3) != test.list || err == nil {
+					t.Errorf("List of all: %v; %d live reads", err, live.Load())
+				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ran(t, m)
-			if err := <-read; err != nil || live.Load() != 1 {
-				t.Errorf("Get: %v; %d live reads", err, live.Load())
-			}
-			_, err = client.ListPage[corev1.Secret](ctx, m.Client(), client.InNamespace("web"))
-			if !apierrors.IsForbidden(err) || live.Load() != 2 {
-				t.Errorf("List of a namespace: %v; %d live reads", err, live.Load())
-			}
-			if _, err = client.ListPage[corev1.Secret](ctx, m.Client()); (live.Load() == 3) != test.list || err == nil {
-				t.Errorf("List of all: %v; %d live reads", err, live.Load())
-			}
 		})
 	}
 }
@@ -324,41 +328,42 @@ func TestDuplicateNamesAreRefused(t *testing.T) {
 
 // Kinds that were opened before Run have synced when runners start, unless their error is known.
 func TestRunnersStartOnAFilledCache(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	a.put("pods", testobj.Pod("web/p", testobj.Labels("app=shop")))
-	a.deny("secrets", true)
-	m := a.manager(t, Options{})
-	for _, proto := range []object.Object{&corev1.Pod{}, &corev1.Secret{}} {
-		h, err := m.Cache().Open(context.Background(), proto, client.Selection{})
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		a.put("pods", testobj.Pod("web/p", testobj.Labels("app=shop")))
+		a.deny("secrets", true)
+		m := a.manager(t, Options{})
+		for _, proto := range []object.Object{&corev1.Pod{}, &corev1.Secret{}} {
+			h, err := m.Cache().Open(context.Background(), proto, client.Selection{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+		}
+		if _, err := client.Get[corev1.Pod](context.Background(), m.Client(), reconcile.Request{Namespace: "web", Name: "p"}); err == nil {
+			t.Error("a cache that does not run answers")
+		}
+		result := make(chan error, 1)
+		_, err := m.Add(Lead, "runner", func(ctx context.Context) error {
+			_, err := client.Get[corev1.Pod](ctx, m.Client(), reconcile.Request{Namespace: "web", Name: "p"})
+			result <- err
+			<-ctx.Done()
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer h.Close()
-	}
-	if _, err := client.Get[corev1.Pod](context.Background(), m.Client(), reconcile.Request{Namespace: "web", Name: "p"}); err == nil {
-		t.Error("a cache that does not run answers")
-	}
-	result := make(chan error, 1)
-	_, err := m.Add(Lead, "runner", func(ctx context.Context) error {
-		_, err := client.Get[corev1.Pod](ctx, m.Client(), reconcile.Request{Namespace: "web", Name: "p"})
-		result <- err
-		<-ctx.Done()
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := ran(t, m)
-	select {
-	case err := <-result:
-		if err != nil {
-			t.Errorf("reading when started: %v", err)
+		stop := ran(t, m)
+		select {
+		case err := <-result:
+			if err != nil {
+				t.Errorf("reading when started: %v", err)
+			}
+		case <-time.After(5 * time.Minute):
+			t.Error("the runner was not started")
 		}
-	case <-time.After(5 * time.Minute):
-		t.Error("the runner was not started")
-	}
-	stop()
+		stop()
+	})
 }
 
 func TestIndexesAnswerFieldSelectors(t *testing.T) {
@@ -404,7 +409,7 @@ func TestBadStartIsAnError(t *testing.T) {
 	if _, err := New(Options{Kubeconfig: "/nonexistent"}); !errors.As(err, &bad) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := New(Options{Config: &rest.Config{Host: a.URL}, Name: "not a name"}); err == nil || !strings.Contains(err.Error(), "not a name") {
+	if _, err := New(Options{Config: a.config(), Name: "not a name"}); err == nil || !strings.Contains(err.Error(), "not a name") {
 		t.Errorf("a bad name: %v", err)
 	}
 	a.mu.Lock()
@@ -423,8 +428,8 @@ func TestBadStartIsAnError(t *testing.T) {
 	}
 }
 
-// 1,000 starts and stops leave no goroutine and no memory behind.
-func TestThousandRunsLeakNothing(t *testing.T) {
+// starter runs a manager with a controller again and again. Every second run is stopped while it starts.
+func starter(t *testing.T) (start func(i int)) {
 	a := newAPI(t)
 	a.put("deployments", testobj.Deployment("web/shop"))
 	m := a.manager(t, Options{Cache: cache.Options{Limiter: reflector.NewLimiter(reflector.LimiterOptions{Rate: -1})}}) // no jitter
@@ -432,12 +437,12 @@ func TestThousandRunsLeakNothing(t *testing.T) {
 	if _, err := controller.NewWith(m, "c", r, controller.Options{Workers: 2}, controller.For[appsv1.Deployment](), controller.Owns[corev1.Pod]()); err != nil {
 		t.Fatal(err)
 	}
-	cycle := func(i int) {
+	return func(i int) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()
-		if i%2 == 0 { // every second one is stopped while it starts
+		if i%2 == 0 {
 			<-seen
 		}
 		cancel()
@@ -448,6 +453,22 @@ func TestThousandRunsLeakNothing(t *testing.T) {
 		a.asked = nil
 		a.mu.Unlock()
 	}
+}
+
+// Starts and stops leave no goroutine behind: the bubble would not end.
+func TestRunsLeakNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := starter(t)
+		for i := range 20 {
+			start(i)
+		}
+	})
+}
+
+// 1,000 starts and stops leave no goroutine and no memory behind.
+func TestThousandRunsLeakNothing(t *testing.T) {
+	tier.Audit(t, "measures the heap")
+	cycle := starter(t)
 	measure := func() (goroutines int, heap int64) {
 		heap = heaptest.Live()
 		return runtime.NumGoroutine(), heap

@@ -6,74 +6,80 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
-	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/leader"
-	"github.com/flyball-io/flyball/test/servertest"
 )
 
 // While 500 writes wait under the rate limit of the client, the lease is renewed, a kind that is opened syncs, and
 // events are sent.
 func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
-	p := servertest.Shared(t)
-	ns := servertest.Namespace(t, p)
-	m, err := New(Options{
-		Name: "shop", Config: p.RESTConfig(), Client: client.Options{QPS: 1, Burst: 1},
-		Leader: &leader.Options{Namespace: ns, RetryPeriod: 100 * time.Millisecond},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := ran(t, m)
-	eventually(t, "it leads", m.Leading)
-
-	ctx, cancel := context.WithCancel(t.Context())
-	var writes sync.WaitGroup
-	for i := range 500 {
-		writes.Go(func() { client.Create(ctx, m.Client(), testobj.ConfigMap(ns+"/"+fmt.Sprintf("order-%d", i))) })
-	}
-	live := livetest.Client(t, p, client.Options{})
-	renewed := map[string]bool{}
-	eventually(t, "the lease is renewed", func() bool {
-		l, err := client.Get[coordinationv1.Lease](ctx, live, object.Key{Namespace: ns, Name: "shop"})
+	synctest.Test(t, func(t *testing.T) {
+		const ns = "default"
+		p := apiserver.Start(t, apiserver.Options{InMemory: true})
+		m, err := New(Options{
+			Name: "shop", Config: p.RESTConfig(), Client: client.Options{QPS: 1, Burst: 1},
+			Leader: &leader.Options{Namespace: ns, LeaseDuration: time.Hour, RetryPeriod: 100 * time.Millisecond},
+			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		renewed[l.Spec.RenewTime.String()] = true
-		return len(renewed) > 5
-	})
-	if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, client.Selection{Namespace: ns}); err != nil {
-		t.Error(err)
-	}
-	sync, end := context.WithTimeout(ctx, 5*time.Minute)
-	defer end()
-	if err := m.Cache().WaitForSync(sync); err != nil {
-		t.Errorf("a kind that was opened: %v", err)
-	}
-	about := testobj.ConfigMap(ns + "/orders")
-	about.UID = "u1"
-	m.Events().Event(about, event.Normal, "Waiting", "Wait", "for others")
-	eventually(t, "the event is sent", func() bool {
-		for _, err := range client.List[corev1.Event](ctx, live, client.InNamespace(ns)) {
-			return err == nil
+		stop := ran(t, m)
+		eventually(t, "it leads", m.Leading)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		var writes sync.WaitGroup
+		for i := range 500 {
+			writes.Go(func() { client.Create(ctx, m.Client(), testobj.ConfigMap(ns+"/"+fmt.Sprintf("order-%d", i))) })
 		}
-		return false
+		live, err := client.New(p.RESTConfig(), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer live.Close()
+		renewed := map[string]bool{}
+		eventually(t, "the lease is renewed", func() bool {
+			l, err := client.Get[coordinationv1.Lease](ctx, live, object.Key{Namespace: ns, Name: "shop"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			renewed[l.Spec.RenewTime.String()] = true
+			return len(renewed) > 5
+		})
+		if _, err := m.Cache().Open(ctx, &corev1.ServiceAccount{}, client.Selection{Namespace: ns}); err != nil {
+			t.Error(err)
+		}
+		sync, end := context.WithTimeout(ctx, 5*time.Minute)
+		defer end()
+		if err := m.Cache().WaitForSync(sync); err != nil {
+			t.Errorf("a kind that was opened: %v", err)
+		}
+		about := testobj.ConfigMap(ns + "/orders")
+		about.UID = "u1"
+		m.Events().Event(about, event.Normal, "Waiting", "Wait", "for others")
+		eventually(t, "the event is sent", func() bool {
+			for _, err := range client.List[corev1.Event](ctx, live, client.InNamespace(ns)) {
+				return err == nil
+			}
+			return false
+		})
+		cancel()
+		writes.Wait()
+		if !m.Leading() {
+			t.Error("it leads no more")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
 	})
-	cancel()
-	writes.Wait()
-	if !m.Leading() {
-		t.Error("it leads no more")
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
 }

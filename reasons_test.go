@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
-	"github.com/flyball-io/flyball/internal/life"
 	"github.com/flyball-io/flyball/option"
 )
 
@@ -46,7 +46,7 @@ func TestProbesWithholdReasons(t *testing.T) {
 		})
 	}
 	var bad *option.Error
-	if _, err := New(Options{Config: &rest.Config{Host: newAPI(t).URL}, ProbeReasons: 7}); !errors.As(err, &bad) || bad.Field != "ProbeReasons" {
+	if _, err := New(Options{Config: newAPI(t).config(), ProbeReasons: 7}); !errors.As(err, &bad) || bad.Field != "ProbeReasons" {
 		t.Errorf("%v", err)
 	}
 }
@@ -81,18 +81,24 @@ func manyWatches(t testing.TB, n int) *Manager {
 
 // Frequent probes run the checks once a second.
 func TestProbesRepeatTheirAnswer(t *testing.T) {
-	m := newAPI(t).manager(t, Options{Probes: Endpoint{Addr: "127.0.0.1:0"}})
-	asked := 0
-	if _, err := m.Ready().Add("count", func(context.Context) error { asked++; return errors.New("no") }); err != nil {
-		t.Fatal(err)
-	}
-	up(t, m)
-	began := time.Now()
-	requests := 0
-	for ; requests < 300; requests++ {
-		get(t, "http://"+m.Addrs().Probes.String()+"/readyz?verbose")
-	}
-	if most := 2 + int(time.Since(began)/probeAge); asked > most+life.Phases {
-		t.Errorf("asked %d times for %d requests in %v", asked, requests, time.Since(began))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newAPI(t).manager(t, Options{})
+		asked := 0
+		if _, err := m.Ready().Add("count", func(context.Context) error { asked++; return errors.New("no") }); err != nil {
+			t.Fatal(err)
+		}
+		up(t, m)
+		synctest.Wait() // the last phase has started, which ends the answers
+		for second := 1; second <= 3; second++ {
+			for range 100 {
+				if code, _ := probed(t, m, "/readyz?verbose"); code != http.StatusServiceUnavailable {
+					t.Errorf("%d", code)
+				}
+			}
+			if asked != second {
+				t.Errorf("asked %d times in second %d", asked, second)
+			}
+			time.Sleep(probeAge)
+		}
+	})
 }

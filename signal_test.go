@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/internal/leaktest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestSignalsStopTheProgram(t *testing.T) {
+	tier.NotShort(t, "starts processes")
 	for name, tc := range map[string]struct {
 		program string
 		signals []syscall.Signal

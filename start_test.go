@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/reconcile"
@@ -73,102 +72,98 @@ func (s *steps) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // what does not depend on another answer: the version, the groups, the resources of the kind's group, the objects. A server with
 // aggregated discovery saves the third step.
 func TestStepsToTheFirstReconcile(t *testing.T) {
-	a := newAPI(t)
-	a.put("pods", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}})
-	s := newSteps(a)
-	server := httptest.NewServer(s)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		a.put("pods", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}})
+		s := newSteps(a)
+		m, err := New(Options{Config: serveInMemory(t, s).config(), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := make(chan struct{})
+		reconciled := sync.OnceFunc(func() { close(first) })
+		_, err = controller.New(m, "pods", func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			reconciled()
+			return reconcile.Result{}, nil
+		}, controller.For[corev1.Pod]())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		select {
+		case <-first:
+		case err := <-ended:
+			t.Fatalf("Run ended: %v", err)
+		case <-time.After(5 * time.Minute):
+			t.Error("no reconcile within five minutes")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		want := [][]string{{"/version"}, {"/api", "/apis"}, {"/api/v1"}, {"/api/v1/pods"}}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		got := make([][]string, len(want))
+		for path, step := range s.taken {
+			if step > len(want) {
+				t.Fatalf("%s waits for %d other requests, one after another: %v", path, step-1, s.taken)
+			}
+			got[step-1] = append(got[step-1], path)
+		}
+		for i := range got {
+			slices.Sort(got[i])
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("step %d: asked for %v, want %v", i+1, got[i], want[i])
+			}
+		}
 	})
-	m, err := New(Options{Config: &rest.Config{Host: server.URL}, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := make(chan struct{})
-	reconciled := sync.OnceFunc(func() { close(first) })
-	_, err = controller.New(m, "pods", func(context.Context, reconcile.Request) (reconcile.Result, error) {
-		reconciled()
-		return reconcile.Result{}, nil
-	}, controller.For[corev1.Pod]())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
-	select {
-	case <-first:
-	case err := <-ended:
-		t.Fatalf("Run ended: %v", err)
-	case <-time.After(5 * time.Minute):
-		t.Error("no reconcile within five minutes")
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	want := [][]string{{"/version"}, {"/api", "/apis"}, {"/api/v1"}, {"/api/v1/pods"}}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := make([][]string, len(want))
-	for path, step := range s.taken {
-		if step > len(want) {
-			t.Fatalf("%s waits for %d other requests, one after another: %v", path, step-1, s.taken)
-		}
-		got[step-1] = append(got[step-1], path)
-	}
-	for i := range got {
-		slices.Sort(got[i])
-		if !slices.Equal(got[i], want[i]) {
-			t.Errorf("step %d: asked for %v, want %v", i+1, got[i], want[i])
-		}
-	}
 }
 
 // A program that starts, works and stops logs no warning, however early its readiness is asked for. The first line
 // says what program works on which cluster, the last one how long the stop took.
 func TestLifeInGoodOrderHasNoWarnings(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	a.put("pods", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}})
-	text := make(lines, 1000)
-	m := a.manager(t, Options{Name: "shop", Logger: slog.New(slog.NewJSONHandler(text, nil))})
-	m.o.Cache.Namespaces = []string{"web"}
-	reconciler, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
-	if _, err := controller.New(m, "pods", reconciler, controller.For[corev1.Pod]()); err != nil {
-		t.Fatal(err)
-	}
-	if m.Ready().Err(t.Context()) == nil {
-		t.Error("ready before the start")
-	}
-	stop := ran(t, m)
-	until(t, seen, "the Pod", func(s string) bool { return s == "a" })
-	for m.Ready().Err(t.Context()) != nil {
-		time.Sleep(time.Millisecond)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	close(text)
-	var all []map[string]any
-	for line := range text {
-		var l map[string]any
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatalf("%q: %v", line, err)
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		a.put("pods", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}})
+		text := make(lines, 1000)
+		m := a.manager(t, Options{Name: "shop", Logger: slog.New(slog.NewJSONHandler(text, nil))})
+		m.o.Cache.Namespaces = []string{"web"}
+		reconciler, seen := calls(func(_ context.Context, req reconcile.Request) (string, error) { return req.Name, nil })
+		if _, err := controller.New(m, "pods", reconciler, controller.For[corev1.Pod]()); err != nil {
+			t.Fatal(err)
 		}
-		if l["level"] != "INFO" {
-			t.Error(line)
+		if m.Ready().Err(t.Context()) == nil {
+			t.Error("ready before the start")
 		}
-		if !strings.Contains(l["msg"].(string), "check") {
-			all = append(all, l)
+		stop := ran(t, m)
+		until(t, seen, "the Pod", func(s string) bool { return s == "a" })
+		eventually(t, "ready", func() bool { return m.Ready().Err(t.Context()) == nil })
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
-	}
-	first, last := all[0], all[len(all)-1]
-	if first["msg"] != "manager starts" || first["program"] != "shop" || "http://"+first["cluster"].(string) != a.URL || first["go"] == "" || first["namespaces"] == nil {
-		t.Errorf("the first line: %v", first)
-	}
-	if _, took := last["took"].(float64); last["msg"] != "manager has stopped" || !took {
-		t.Errorf("the last line: %v", last)
-	}
+		close(text)
+		var all []map[string]any
+		for line := range text {
+			var l map[string]any
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			if l["level"] != "INFO" {
+				t.Error(line)
+			}
+			if !strings.Contains(l["msg"].(string), "check") {
+				all = append(all, l)
+			}
+		}
+		first, last := all[0], all[len(all)-1]
+		if first["msg"] != "manager starts" || first["program"] != "shop" || "http://"+first["cluster"].(string) != a.URL || first["go"] == "" || first["namespaces"] == nil {
+			t.Errorf("the first line: %v", first)
+		}
+		if _, took := last["took"].(float64); last["msg"] != "manager has stopped" || !took {
+			t.Errorf("the last line: %v", last)
+		}
+	})
 }

@@ -71,7 +71,7 @@ func (s *session) seen(user, namespace string) {
 func (s *session) settled(spec string, allowed bool) {
 	s.t.Helper()
 	body := `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":` + spec + `}`
-	admin := session{t: s.t, client: httpClient(s.t.(*testing.T), s.on.RESTConfig()), url: s.url}
+	admin := session{t: s.t, client: httpClient(s.t.(*testing.T), s.on.RESTConfig()), url: s.url, again: s.again}
 	admin.until(spec, func() bool {
 		_, _, text := admin.send("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
 		var review struct{ Status struct{ Allowed bool } }

@@ -22,6 +22,10 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if testing.Short() { // examples cannot skip
+		fmt.Println("left out by -short: all tests of package apiserver need the rules of Kubernetes")
+		os.Exit(0)
+	}
 	// Cases wait for servers more than they compute.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
@@ -86,7 +90,7 @@ func newPair(t *testing.T, real, memory server) pair {
 // session begins a conversation with the real server, 0, or that in memory, 1, in a new namespace.
 func (p pair) session(t *testing.T, i int, ns string) *session {
 	t.Helper()
-	s := &session{t: t, client: p.clients[i], on: p.servers[i], url: p.servers[i].URL(), real: i == 0, ns: ns, names: map[string]string{}}
+	s := &session{t: t, client: p.clients[i], on: p.servers[i], url: p.servers[i].URL(), real: i == 0, ns: ns, again: soon, names: map[string]string{}}
 	s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
 	return s
 }

@@ -152,7 +152,7 @@ func TestControllersAfterManyRestores(t *testing.T) {
 			}
 		}
 		s.Restore(without)
-		short, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("no controller comes to rest"))
+		short, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("no controller comes to rest"))
 		err := s.Settle(short)
 		cancel()
 		if err != nil {

@@ -38,7 +38,7 @@ func TestControllersAsTheRealOnes(t *testing.T) {
 		}
 		client := &http.Client{Transport: transport}
 		t.Cleanup(client.CloseIdleConnections)
-		s := &session{t: t, client: client, url: url, ns: ns, names: map[string]string{}}
+		s := &session{t: t, client: client, url: url, real: url == real.URL(), ns: ns, again: soon, names: map[string]string{}}
 		s.send("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+s.ns+`"}}`)
 		s.await("~/serviceaccounts", `"default"`)
 		s.await("/api/v1/nodes", `"node-0"`)
@@ -90,7 +90,7 @@ func atRest(real, memory *session, paths []string) (want, got []string) {
 		return out
 	}
 	since := time.Now()
-	looks(func() bool { // nothing announces that nothing more comes
+	real.looks(func() bool { // nothing announces that nothing more comes
 		w, g := read(real), read(memory)
 		if !slices.Equal(w, g) || !slices.Equal(w, want) {
 			since = time.Now()
@@ -207,7 +207,7 @@ func typeOf(v any) string {
 func (s *session) awaitCount(path, text string, n int) {
 	s.t.Helper()
 	var body []byte
-	if !looks(func() bool { // both servers are polled alike
+	if !s.looks(func() bool { // both servers are polled alike
 		_, _, body = s.send("GET", s.path(path), "")
 		return strings.Count(string(body), text) == n
 	}) {

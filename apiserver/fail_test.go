@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -147,9 +148,8 @@ func TestFailConnections(t *testing.T) {
 	}
 }
 
-// A request hangs until the fault ends, and then takes effect. If the client has gone, it takes no effect, unless the
-// effect is Late.
-func TestHangAndLate(t *testing.T) {
+// A request hangs until the fault ends, and then takes effect.
+func TestHang(t *testing.T) {
 	b := newBroken(t)
 	hang := b.s.Fail(apiserver.On("create", "configmaps").Named("hangs"), apiserver.Hang)
 	answered := make(chan int, 1)
@@ -167,31 +167,30 @@ func TestHangAndLate(t *testing.T) {
 	if code := <-answered; code != 201 {
 		t.Errorf("after the fault: %d", code)
 	}
+}
 
-	w := b.watch("")
-	late := b.s.Fail(apiserver.On("create", "configmaps").Named("late"), apiserver.Late(100*time.Millisecond))
-	ctx, gone := context.WithCancelCause(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		_, err := client.Create(ctx, newClient(t, b.s), configMap("late", "1"))
-		ended <- err
-	}()
-	if err := late.Wait(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	gone(errors.New("the client goes"))
-	if err := <-ended; err == nil {
-		t.Error("a client that has gone got an answer")
-	}
-	for { // after the present objects the watch shows the new one
-		line, err := w.ReadString('\n')
-		if err != nil {
+// A request that is late takes effect although its client has gone.
+func TestLate(t *testing.T) {
+	inABubble(t, func(t *testing.T, s *apiserver.Server) {
+		c, w := newClient(t, s), openWatch(t, s, "")
+		late := s.Fail(apiserver.On("create", "configmaps").Named("late"), apiserver.Late(100*time.Millisecond))
+		ctx, gone := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := client.Create(ctx, c, configMap("late", "1"))
+			ended <- err
+		}()
+		if err := late.Wait(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(line, `"late"`) {
-			break
+		gone(errors.New("the client goes"))
+		if err := <-ended; err == nil {
+			t.Error("a client that has gone got an answer")
 		}
-	}
+		if got := next(t, w); got != "late" {
+			t.Errorf("got %s, want late", got)
+		}
+	})
 }
 
 // The events and the end of a watch from the beginning, over four ConfigMaps, for each effect.
@@ -248,40 +247,44 @@ func TestFailWatches(t *testing.T) {
 
 // A silent watch continues without a loss when the fault ends.
 func TestSilence(t *testing.T) {
-	b := newBroken(t)
-	b.make("a", "b")
-	silence := b.s.Fail(apiserver.On("watch", "configmaps"), apiserver.SilentAfter(1))
-	w := b.watch("allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for {
-			line, err := w.ReadString('\n')
-			if err != nil {
-				return
+	inABubble(t, func(t *testing.T, s *apiserver.Server) {
+		put(t, s, "a")
+		put(t, s, "b")
+		silence := s.Fail(apiserver.On("watch", "configmaps"), apiserver.SilentAfter(1))
+		w := openWatch(t, s, "allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+		lines := make(chan string)
+		go func() {
+			defer close(lines)
+			for {
+				line, err := w.ReadString('\n')
+				if err != nil {
+					return
+				}
+				select {
+				case lines <- line:
+				case <-t.Context().Done():
+					return
+				}
 			}
-			select {
-			case lines <- line:
-			case <-t.Context().Done():
-				return
+		}()
+		if line := <-lines; !strings.Contains(line, `"a"`) {
+			t.Errorf("got %s", line)
+		}
+		put(t, s, "c")
+		time.Sleep(30 * time.Second) // before the next bookmark
+		synctest.Wait()
+		select {
+		case line := <-lines:
+			t.Errorf("a silent watch says %s", line)
+		default:
+		}
+		silence.End()
+		for _, want := range []string{`"b"`, "BOOKMARK", `"c"`} {
+			if line := <-lines; !strings.Contains(line, want) {
+				t.Errorf("got %s, want %s", line, want)
 			}
 		}
-	}()
-	if line := <-lines; !strings.Contains(line, `"a"`) {
-		t.Errorf("got %s", line)
-	}
-	b.make("c")
-	select {
-	case line := <-lines:
-		t.Errorf("a silent watch says %s", line)
-	case <-time.After(50 * time.Millisecond): // silence has no event to wait for
-	}
-	silence.End()
-	for _, want := range []string{`"b"`, "BOOKMARK", `"c"`} {
-		if line := <-lines; !strings.Contains(line, want) {
-			t.Errorf("got %s, want %s", line, want)
-		}
-	}
+	})
 }
 
 func TestLoseBookmarks(t *testing.T) {

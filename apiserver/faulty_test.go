@@ -40,33 +40,39 @@ func TestAClientGoesDuringAWebhook(t *testing.T) {
 
 // A late request takes effect although its client has gone, and webhooks admit it.
 func TestALateRequestIsAdmitted(t *testing.T) {
-	server := apiserver.Start(t, apiserver.Options{InMemory: true})
-	s := sessionOf(t, server)
-	h := newHooks(s)
-	h.on("/v", allow())
-	h.configure("Validating", "one", h.hook("/v", ""))
-	watch, err := s.client.Get(s.url + s.path("~/configmaps?watch=1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Body.Close()
-	late := server.Fail(apiserver.On("create", "configmaps"), apiserver.Late(10*time.Millisecond))
-	ctx, leave := context.WithCancel(t.Context())
-	go func() {
-		_ = late.Wait(ctx, 1) // else the request fails by the end of the test
-		leave()
-	}()
-	req, err := http.NewRequestWithContext(ctx, "POST", s.url+s.path("~/configmaps"), strings.NewReader(configMapOf("a")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", jsonType)
-	if resp, err := s.client.Do(req); !errors.Is(err, context.Canceled) {
-		t.Fatal(resp, err)
-	}
-	if got := next(t, bufio.NewReader(watch.Body)); got != "a" {
-		t.Errorf("got %s, want a", got)
-	}
+	apiserver.Start(t, apiserver.Options{}) // the rules are there
+	authority()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPiped()
+		server := apiserver.Start(t, apiserver.Options{InMemory: true, DialWebhook: p.dial})
+		s := sessionOf(t, server)
+		h := &hookServer{s: s, url: "https://localhost", answer: map[string]func(review) string{"/probe": deny(`{"message":"ready"}`)}}
+		defer p.serve(h)()
+		h.on("/v", allow())
+		h.configure("Validating", "one", h.hook("/v", ""))
+		watch, err := s.client.Get(s.url + s.path("~/configmaps?watch=1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer watch.Body.Close()
+		late := server.Fail(apiserver.On("create", "configmaps"), apiserver.Late(10*time.Millisecond))
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			_ = late.Wait(ctx, 1) // else the request fails by the end of the test
+			leave()
+		}()
+		req, err := http.NewRequestWithContext(ctx, "POST", s.url+s.path("~/configmaps"), strings.NewReader(configMapOf("a")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", jsonType)
+		if resp, err := s.client.Do(req); !errors.Is(err, context.Canceled) {
+			t.Fatal(resp, err)
+		}
+		if got := next(t, bufio.NewReader(watch.Body)); got != "a" {
+			t.Errorf("got %s, want a", got)
+		}
+	})
 }
 
 // openWatch opens a watch of ConfigMaps in memory.

@@ -287,7 +287,7 @@ func (s *session) probe(label, text string) {
 func (s *session) know(path, body, text string) {
 	s.t.Helper()
 	var answer []byte
-	if !looks(func() bool {
+	if !s.looks(func() bool {
 		_, _, answer = s.send("POST", s.path(path)+"?dryRun=All", strings.ReplaceAll(body, "NS", s.ns))
 		return strings.Contains(string(answer), s.path(text))
 	}) {

@@ -185,7 +185,7 @@ func (c *rawClient) do(t *testing.T, method, target string, body []byte) (code i
 		}
 		c.conn, c.reader = conn, bufio.NewReader(conn)
 	}
-	if err := c.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(c.conn, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, target, c.address, len(body), body)

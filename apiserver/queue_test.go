@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed"
 )
 
 // What is read of a queue is what was added, and a reader that is always behind does not let it grow.

@@ -139,7 +139,7 @@ func (r *rig) each(ns, method, path, body string) int {
 }
 
 func (r *rig) session(i int, ns string) *session {
-	return &session{t: r.t, client: r.clients[i][""], on: r.servers[i], url: r.servers[i].URL(), real: i == 0, ns: ns, names: map[string]string{}}
+	return &session{t: r.t, client: r.clients[i][""], on: r.servers[i], url: r.servers[i].URL(), real: i == 0, ns: ns, again: soon, names: map[string]string{}}
 }
 
 // definitionsOf returns the definitions of a round, the same ones each time.

@@ -24,6 +24,9 @@ type session struct {
 	url    string
 	real   bool   // whether the server is the real one
 	ns     string // a namespace of its own
+	// again is the time between two looks at what comes after an answer, as from caches of the real server and from
+	// controllers. It is 0 if nothing comes: what the server in memory has answered is so.
+	again time.Duration
 
 	verbatim bool // answers are written down unchanged
 	// loose leaves out versions. The handlers of some kinds set times, so a write that repeats the last one has a new
@@ -163,22 +166,28 @@ func (s *session) await(path, text string) {
 // until waits until something is so.
 func (s *session) until(what string, so func() bool) {
 	s.t.Helper()
-	if !looks(so) {
+	if !s.looks(so) {
 		s.t.Fatalf("it never came to this: %s", what)
 	}
 }
+
+// soon is the time between two looks at a real server, and at one that is compared with it.
+const soon = 20 * time.Millisecond
 
 // mostLooks bounds how often looks looks: for a minute on a quiet machine. On a busy one a look takes longer, as does
 // what the test waits for.
 const mostLooks = 3000
 
 // looks waits until something is so. It reports whether it came to that. Nothing announces what a server knows.
-func looks(so func() bool) bool {
+func (s *session) looks(so func() bool) bool {
+	if s.again == 0 {
+		return so()
+	}
 	for range mostLooks {
 		if so() {
 			return true
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(s.again)
 	}
 	return false
 }

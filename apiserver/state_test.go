@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/recording"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 const storyFiles = toyFiles + `---
@@ -328,6 +329,7 @@ func manyPods(t testing.TB, s *apiserver.Server, n int) []byte {
 
 // A state that is read takes the memory of its objects, and little more.
 func TestImportIsBounded(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	s := apiserver.Start(t, apiserver.Options{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

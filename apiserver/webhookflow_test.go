@@ -141,6 +141,17 @@ type piped struct {
 	once  sync.Once
 }
 
+func newPiped() *piped { return &piped{conns: make(chan net.Conn), ended: make(chan struct{})} }
+
+// serve serves webhooks by HTTPS until the function that it returns is called.
+func (p *piped) serve(h http.Handler) (end func()) {
+	hooks := &http.Server{
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{authority().server}}, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0), Handler: h,
+	}
+	go hooks.ServeTLS(p, "", "") // Close waits for its end
+	return func() { hooks.Close() }
+}
+
 func (p *piped) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
@@ -171,30 +182,25 @@ func TestWebhooksInABubble(t *testing.T) {
 	apiserver.Start(t, apiserver.Options{}) // the rules are there
 	authority()
 	synctest.Test(t, func(t *testing.T) {
-		p := &piped{conns: make(chan net.Conn), ended: make(chan struct{})}
+		p := newPiped()
 		released := make(chan struct{})
-		hooks := &http.Server{
-			TLSConfig: &tls.Config{Certificates: []tls.Certificate{authority().server}}, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
-			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if _, err := io.Copy(io.Discard, r.Body); err != nil {
-					return // the caller has gone
+		defer p.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return // the caller has gone
+			}
+			switch r.URL.Path {
+			case "/hangs":
+				select {
+				case <-released:
+				case <-r.Context().Done():
 				}
-				switch r.URL.Path {
-				case "/hangs":
-					select {
-					case <-released:
-					case <-r.Context().Done():
-					}
-				case "/dies":
-					panic(http.ErrAbortHandler)
-				case "/slow":
-					time.Sleep(7 * time.Second)
-				}
-				_, _ = io.WriteString(w, "nonsense") // a caller that has gone needs no answer
-			}),
-		}
-		go hooks.ServeTLS(p, "", "") // Close waits for its end
-		defer hooks.Close()
+			case "/dies":
+				panic(http.ErrAbortHandler)
+			case "/slow":
+				time.Sleep(7 * time.Second)
+			}
+			_, _ = io.WriteString(w, "nonsense") // a caller that has gone needs no answer
+		}))()
 		defer close(released)
 		s := memorySession(t, apiserver.Options{InMemory: true, DialWebhook: p.dial})
 		for _, c := range []struct {

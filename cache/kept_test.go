@@ -11,12 +11,14 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
 
 // A program that keeps one short string of each object keeps little else. This holds for every read.
 func TestKeptStringsKeepLittle(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	const n = 400
 	c := newCluster()
 	for _, meta := range []string{"", "metadata-only"} {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 )
 
 // One value that somebody has changed is a difference, wherever it is and whoever is known to own it.

@@ -10,12 +10,14 @@ import (
 
 	"github.com/flyball-io/flyball/internal/sizes"
 	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 )
 
 // A program that keeps one short string of each object that it reads from the server keeps little else.
 func TestKeptStringsKeepLittle(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	const n = 300
 	f := newFake(t)
 	all := testobj.Large("web", n)
@@ -82,6 +84,7 @@ func keptReads[T any, P object.Ptr[T]](t *testing.T, f *fake, form string, all [
 
 // So does one that keeps a string of each object of a watch.
 func TestKeptStringsOfWatchesKeepLittle(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	const n = 300
 	for _, enc := range []wire.Encoding{wire.JSON, wire.Protobuf} {
 		c := sizes.Draw(t)

@@ -275,38 +275,6 @@ func TestHookSeesEveryTry(t *testing.T) {
 	})
 }
 
-// stuckLog is a log handler that blocks.
-type stuckLog struct {
-	slog.Handler
-	open <-chan struct{}
-}
-
-func (s stuckLog) Handle(context.Context, slog.Record) error { <-s.open; return nil }
-
-// A log handler that blocks delays no request.
-func TestWarningsAndAStuckLog(t *testing.T) {
-	f := newFake(t)
-	f.on("GET /api/v1/namespaces/web/pods/x", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Add("Warning", `299 - "v1 Pod is old"`)
-		reply(pod("x"), podGVK)(w, r)
-	})
-	open, done := make(chan struct{}), make(chan error, 1)
-	defer close(open)
-	c := f.client(Options{Logger: slog.New(stuckLog{slog.NewTextHandler(io.Discard, nil), open})})
-	go func() {
-		_, err := Get[corev1.Pod](t.Context(), c, key("x"))
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(5 * time.Minute):
-		t.Error("the request waits for the log")
-	}
-}
-
 func TestWarningsAreLoggedOnce(t *testing.T) {
 	f := newFake(t)
 	f.on("GET /api/v1/namespaces/web/pods/x", func(w http.ResponseWriter, r *http.Request) {

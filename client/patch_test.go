@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	_ "github.com/flyball-io/flyball/internal/seed"
 	"github.com/flyball-io/flyball/object"
 )
 

@@ -60,20 +60,22 @@ func TestRetryAfterIsBounded(t *testing.T) {
 
 // Feeds have the same bound. The error says what the server asks for and how long to wait.
 func TestRetryAfterOfFeeds(t *testing.T) {
-	f := newFake(t)
-	f.on("GET /api/v1/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
-	_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), wire.ListQuery{})
-	busy, ok := errors.AsType[*TooManyRequestsError](err)
-	if d, _ := RetryAfter(err); !ok || d != time.Minute || busy.Asked != 24*time.Hour {
-		t.Errorf("%v: asked %v", err, busy)
-	}
-	if want := "(the server asks to wait 24h0m0s; the client waits 1m0s)"; !strings.Contains(err.Error(), want) {
-		t.Errorf("%q does not say %q", err, want)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // the wait would end later
-	defer cancel()
-	f.on("POST /api/v1/namespaces/web/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
-	if _, err := Create(ctx, f.client(Options{}), pod("x")); !is[*TooManyRequestsError](err) || ctx.Err() != nil {
-		t.Errorf("a deadline before the end of the wait: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on("GET /api/v1/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
+		_, err := f.client(Options{}).Feed(podGVK, Selection{}).List(t.Context(), wire.ListQuery{})
+		busy, ok := errors.AsType[*TooManyRequestsError](err)
+		if d, _ := RetryAfter(err); !ok || d != time.Minute || busy.Asked != 24*time.Hour {
+			t.Errorf("%v: asked %v", err, busy)
+		}
+		if want := "(the server asks to wait 24h0m0s; the client waits 1m0s)"; !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // the wait would end later
+		defer cancel()
+		f.on("POST /api/v1/namespaces/web/pods", status(429, metav1.StatusReasonTooManyRequests, "86400"))
+		if _, err := Create(ctx, f.client(Options{}), pod("x")); !is[*TooManyRequestsError](err) || ctx.Err() != nil {
+			t.Errorf("a deadline before the end of the wait: %v", err)
+		}
+	})
 }

@@ -222,16 +222,14 @@ func TestWrongConfigurationsFailAtOnce(t *testing.T) {
 		"CA is no PEM":     {rest.Config{Host: secure.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}, is[*ConfigError], "root certificates"},
 		"address is wrong": {rest.Config{Host: "https://a b"}, is[*ConfigError], "a b"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		c, err := New(&tt.cfg, Options{})
 		if err == nil {
-			err = c.Check(ctx)
+			err = c.Check(t.Context())
 			c.Close()
 		}
 		if !tt.is(err) || err != nil && !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %T: %v", name, err, err)
 		}
-		cancel()
 	}
 	if _, err := New(nil, Options{}); !is[*ConfigError](err) {
 		t.Errorf("nil: %v", err)

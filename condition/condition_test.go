@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 	"github.com/flyball-io/flyball/object"
 )
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/handler"
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 	"github.com/flyball-io/flyball/internal/testobj"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"

@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-io/flyball/internal/feedtest"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/predicate"
@@ -330,6 +331,7 @@ func TestGenericHandlerIsCalledAgain(t *testing.T) {
 
 // A function that never returns costs one slot for each key, whatever the number of events.
 func TestHangingFunctionCostsOneSlotPerKey(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	m, r := newManager(), &recorder{}
 	hold := make(chan struct{})
 	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) ([]reconcile.Request, error) {

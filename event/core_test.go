@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 )
 
 func testCore(l Limits) *core { return newCore(l, func() float64 { return 0 }) }

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-io/flyball/informer"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
 	"github.com/flyball-io/flyball/internal/ledger"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/store"
 )
 
@@ -69,7 +70,11 @@ func TestHandlersJoinAndLeaveUnderLoad(t *testing.T) {
 		}
 		s.Put(configMap(name, fmt.Sprint(i)))
 	}
-	for i := range 10_000 {
+	changes := 10_000
+	if testing.Short() {
+		changes = 3_000
+	}
+	for i := range changes {
 		switch {
 		case i%2500 == 2499:
 			s.Forget(func() { change(i) })
@@ -194,10 +199,23 @@ func (h *replica) source(c store.Change) {
 }
 
 // TestBlockedForEverCostsAKeyEach: one handler blocks for ever while every object changes very
-// often. Memory stays where it was, and others see everything.
+// often. It costs a slot for each object, and others see everything.
 func TestBlockedForEverCostsAKeyEach(t *testing.T) {
+	blockedForEver(t, func() int64 { return 0 })
+}
+
+// Memory stays where it was meanwhile.
+func TestBlockedForEverCostsNoMemory(t *testing.T) {
+	tier.Audit(t, "measures the heap")
+	blockedForEver(t, heaptest.Live)
+}
+
+func blockedForEver(t *testing.T, live func() int64) {
 	const keys = 1000
 	rounds := updatesPerKey
+	if testing.Short() {
+		rounds = 10
+	}
 	if os.Getenv("FLYBALL_LONG") != "" {
 		rounds *= 5
 	}
@@ -248,11 +266,11 @@ func TestBlockedForEverCostsAKeyEach(t *testing.T) {
 	for i := range 20 {
 		round(i)
 	}
-	before := heaptest.Live()
+	before := live()
 	for i := range rounds {
 		round(i)
 	}
-	if grown := heaptest.Live() - before; grown > 4<<20 {
+	if grown := live() - before; grown > 4<<20 {
 		t.Errorf("the heap grew by %d KiB", grown>>10)
 	}
 	if st := blocked.Stats(); st.Pending > keys {

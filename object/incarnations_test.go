@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 	"github.com/flyball-io/flyball/object"
 )
 

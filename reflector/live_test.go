@@ -221,7 +221,6 @@ func TestContentFollowsRestartsAndRestores(t *testing.T) {
 	}
 	must(t, client.Delete(t.Context(), c, configMap(ns, "a", "")))
 	awaitTruth(t, "before the restore", c, sink, r, ns)
-	start := time.Now()
 	must(t, p.Restore(t.Context(), snapshot))
 	sink.await(t, "restore", r, func(_ map[string]string, s reflector.State) bool {
 		return s.Relists["went back"]+s.Relists["older view"]+s.Relists["list expired"] > 0
@@ -230,7 +229,6 @@ func TestContentFollowsRestartsAndRestores(t *testing.T) {
 	if s := r.State(); s.Relists["went back"] != 1 {
 		t.Errorf("after the restore: %+v", s)
 	}
-	t.Logf("restore noticed %v after it began", time.Since(start).Round(time.Second))
 	put("c", "1")
 	awaitTruth(t, "at the end", c, sink, r, ns)
 }
@@ -273,7 +271,7 @@ func TestLiveKindComesAndGoes(t *testing.T) {
 // to be gone.
 func awaitDefinition(t *testing.T, f *client.Feed) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for {
 		f.Define(ctx)

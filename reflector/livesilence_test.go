@@ -7,6 +7,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/faults"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/reflector"
 	"github.com/flyball-io/flyball/test/servertest"
 )
@@ -14,6 +15,7 @@ import (
 // What the server says does not arrive any more, on connections that stay open. It is noticed in
 // 45 s, and once new connections work everything is there.
 func TestSilentServerIsNoticed(t *testing.T) {
+	tier.Audit(t, "waits for silence by the real clock")
 	p := servertest.Shared(t)
 	direct := dial(t, p)
 	for name, protocols := range map[string][]string{"http1": {"http/1.1"}, "http2": nil} {

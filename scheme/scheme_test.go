@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/scheme"
 )
 
@@ -51,6 +52,7 @@ func TestNewBelongsToTheCaller(t *testing.T) {
 // Every stable group version of k8s.io/api is registered, but for those that its oldest supported
 // version does not have.
 func TestNewHasEveryStableGroupVersion(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	list := func(args ...string) []string {
 		out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
 		if err != nil {

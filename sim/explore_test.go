@@ -305,8 +305,8 @@ var bugsOfObjects = []badly{
 // Each bug is found by drawn objects, and the corrected program passes.
 func TestBugsOfObjects(t *testing.T) {
 	for i, b := range bugsOfObjects {
-		if sim.Raced && i%8 != 0 {
-			continue // "make simulate" has them all
+		if sim.Small && i%8 != 0 {
+			continue // the audit has them all
 		}
 		for _, fixed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/fixed=%v", b.name, fixed), func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestBugsOfObjects(t *testing.T) {
 				if fixed {
 					n = 40
 				}
-				if fixed && sim.Raced {
+				if fixed && sim.Small {
 					n = 10
 				}
 				found, err := sim.Draw(t, e, n)

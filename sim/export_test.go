@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/shared"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/sim/internal/plan"
 	"github.com/flyball-io/flyball/sim/internal/search"
 )
@@ -170,8 +171,8 @@ func AllPlans(t *testing.T, s Scenario) (out []string) {
 	return out
 }
 
-// Raced says that the race detector is on, so that scenarios are smaller.
-const Raced = defaultPart != "1/1"
+// Small says that scenarios are smaller: outside of the audit, and with the race detector.
+var Small = defaultPart != "1/1" || !tier.InAudit()
 
 // Drawn is what an exploration has found.
 type Drawn struct {

@@ -352,7 +352,7 @@ func TestParts(t *testing.T) {
 		},
 		Settled: []sim.Invariant{sim.Holds("all is as the apps say", expected)},
 	}
-	if sim.Raced {
+	if sim.Small {
 		s.Steps = s.Steps[:2]
 	}
 	sim.Check(t, s)

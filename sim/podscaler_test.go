@@ -42,7 +42,7 @@ func pod(name, app string) string {
 func TestPodscaler(t *testing.T) { sim.Check(t, podscaler()) }
 
 func podscaler() sim.Scenario {
-	if sim.Raced {
+	if sim.Small {
 		return podscalerOf(3, 2)
 	}
 	return podscalerOf(8, 5)

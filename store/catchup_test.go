@@ -89,7 +89,7 @@ func TestIndexFunctionThatExitsRejectsTheObject(t *testing.T) {
 // TestIndexCatchesUpWithAFastWriter: an index catches up with a writer that is faster than its
 // function.
 func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
-	for begin, pause := range map[string]time.Duration{"overrun": 500 * time.Microsecond, "added": 10 * time.Microsecond} {
+	for begin, pause := range map[string]time.Duration{"overrun": 500 * time.Microsecond, "added": time.Duration(short(100, 10)) * time.Microsecond} {
 		t.Run(begin, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const objects = 20
@@ -110,19 +110,20 @@ func TestIndexCatchesUpWithAFastWriter(t *testing.T) {
 				}
 				if begin == "overrun" {
 					mustIndexFunc(t, s, "slow", f)
-					hiccup.Store(int64(2 * time.Second))
+					hiccup.Store(int64(short(1100, 2000)) * int64(time.Millisecond))
 				} else {
 					added.Go(func() { mustIndexFunc(t, s, "slow", f) })
 				}
+				wanted := short(100, 1000)
 				began, answers := time.Now(), 0
-				for time.Since(began) < 4*time.Second && answers < 1000 {
+				for time.Since(began) < 4*time.Second && answers < wanted {
 					write()
 					time.Sleep(pause)
 					if _, err := s.Snapshot().Index("slow", "a"); err == nil {
 						answers++
 					}
 				}
-				if answers < 1000 {
+				if answers < wanted {
 					t.Errorf("%d answers in %d writes", answers, version)
 				}
 				added.Wait()

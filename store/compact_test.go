@@ -92,7 +92,7 @@ func leaves(s *Snapshot) int {
 // After most objects are deleted, Rebuild compacts the rest. Only the memory changes, and earlier
 // snapshots stay as they were.
 func TestRebuildChangesOnlyMemory(t *testing.T) {
-	const n = 2000
+	n := short(1000, 2000)
 	s, m, model := bigStore(t, n)
 	before, whole := s.Snapshot(), map[object.Key][]byte{}
 	if s.Sparse() || s.Rebuild() {
@@ -222,9 +222,10 @@ func TestReleaseBuffersKeepsPacking(t *testing.T) {
 
 // A write during Rebuild wins.
 func TestAWriteDuringRebuildWins(t *testing.T) {
-	s, m, model := bigStore(t, 2000)
+	n := short(1000, 2000)
+	s, m, model := bigStore(t, n)
 	txn := s.Begin()
-	for i := range 1900 {
+	for i := range n - n/20 {
 		key, _ := m.object(i)
 		txn.Delete(key, nil)
 		delete(model, key)
@@ -250,7 +251,7 @@ func TestAWriteDuringRebuildWins(t *testing.T) {
 
 // Readers beside Rebuild see consistent states.
 func TestRebuildBesideReadersAndAWriter(t *testing.T) {
-	const n = 1100
+	n := short(800, 1100)
 	s, m, _ := bigStore(t, n)
 	var keys []object.Key
 	for i := range n {
@@ -282,8 +283,7 @@ func TestRebuildBesideReadersAndAWriter(t *testing.T) {
 			}
 		})
 	}
-	rebuilt := 0
-	for rebuilt < 3 {
+	for rebuilt := 0; rebuilt < short(1, 3); {
 		txn := s.Begin()
 		for i := range n - 50 {
 			txn.Delete(keys[i], nil)

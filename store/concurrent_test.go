@@ -35,7 +35,7 @@ func sumOne(e *Entry) uint64 {
 // Readers at full speed beside a writer: every snapshot equals the model at its version, in the
 // objects and in every index.
 func TestReadersBesideAWriter(t *testing.T) {
-	commits := 150
+	commits := short(60, 150)
 	if os.Getenv("FLYBALL_LONG") != "" {
 		commits = 3000
 	}
@@ -167,7 +167,7 @@ func TestIterationHeldOpen(t *testing.T) {
 			e, _ := next()
 			got = append(got, id(e))
 		}
-		for i := range 1000 { // the writer goes on
+		for i := range short(500, 1000) { // the writer goes on
 			commit(s, fmt.Sprintf("+p%03d other@%d app=db", i%500, 1000+i), fmt.Sprintf("xp%03d", (i+250)%500))
 		}
 		for e, ok := next(); ok; e, ok = next() {
@@ -246,7 +246,7 @@ func TestOneTxnAtATime(t *testing.T) {
 func TestReplacedObjectsAreCollected(t *testing.T) {
 	s := New(Checked(Options{}))
 	mustIndex(t, s, "app", ByLabel("app"))
-	const n = 3000
+	n := short(600, 3000)
 	var replaced []weak.Pointer[Entry]
 	func() {
 		txn := s.Begin()

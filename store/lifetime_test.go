@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/heap"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 )
 
@@ -39,7 +40,8 @@ func fill(t testing.TB, s *Store, m *maker, n int) map[object.Key][]byte {
 
 // A held snapshot, or a loop over a list that hangs, keeps the objects it shows and no later ones.
 func TestHeldSnapshotKeepsOnlyWhatItShows(t *testing.T) {
-	const n, updates = 100, 20_000
+	const n = 100
+	updates := short(1_000, 20_000)
 	for _, name := range []string{"snapshot", "loop"} {
 		t.Run(name, func(t *testing.T) {
 			m := &maker{r: rand.New(rand.NewPCG(5, 5))}
@@ -80,7 +82,7 @@ func TestHeldSnapshotKeepsOnlyWhatItShows(t *testing.T) {
 // A store without references is freed, whatever was read from it.
 func TestDroppedStoreIsFreed(t *testing.T) {
 	before, _ := heap.Process()
-	const stores = 10
+	stores := short(3, 10)
 	func() {
 		for range stores {
 			m := &maker{r: rand.New(rand.NewPCG(6, 6))}
@@ -104,6 +106,7 @@ func TestDroppedStoreIsFreed(t *testing.T) {
 // The cost of Commit and Snapshot does not depend on the number of held snapshots. Costs are compared
 // with room for what the rest of the process allocates; a cost for each snapshot would exceed it.
 func TestCommitCostIsIndependentOfHeldSnapshots(t *testing.T) {
+	tier.Audit(t, "measures allocations")
 	s := New(Options{})
 	var held []*Snapshot
 	version := 0
@@ -153,7 +156,7 @@ func TestChangesOutliveTheNextTransactions(t *testing.T) {
 	txn.Put(at("x u1@3 app=db"))
 	txn.Delete(object.Key{Name: "y"}, nil)
 	changes := txn.Commit()
-	for i := range 2000 {
+	for i := range short(600, 2000) {
 		commit(s, fmt.Sprintf("+x u1@%d app=other", 4+i), fmt.Sprintf("+y u3@%d", 3000+i))
 		if i%500 == 0 {
 			runtime.GC()
@@ -186,7 +189,7 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 	}
 	model := fill(t, s, m, 300)
 	live := s.core.heap.Stats().Live
-	for range 20 {
+	for range short(5, 20) {
 		txn := s.Begin()
 		for i := range 200 {
 			key, raw := m.object(i)
@@ -213,7 +216,7 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 func TestCompactKeepsSnapshots(t *testing.T) {
 	s := New(Checked(Options{}))
 	m := &maker{r: rand.New(rand.NewPCG(9, 9))}
-	const n = 1500
+	n := short(200, 1500)
 	model := fill(t, s, m, n)
 	before := s.Snapshot()
 	stop, done := make(chan struct{}), make(chan struct{})

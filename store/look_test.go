@@ -162,7 +162,7 @@ func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	s := New(Checked(Options{}))
 	there := map[string]int{}
-	for version := range 3000 {
+	for version := range short(600, 3000) {
 		name := fmt.Sprint("p", r.IntN(400))
 		if r.IntN(3) == 0 {
 			commit(s, "x"+name)
@@ -228,7 +228,7 @@ func TestKeysAreFoundWhateverTheHashTableSays(t *testing.T) {
 // A selection that lends its entries shows what one that copies them shows, whatever the loop does meanwhile: selections
 // within it, changes of the store, an early end.
 func TestSelectLendsEntries(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(short(1, 3)) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		s := New(Checked(Options{}))
 		version := 1

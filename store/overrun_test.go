@@ -307,7 +307,7 @@ func TestIndexFunctionThatNeverReturnsCostsOneGoroutine(t *testing.T) {
 // TestPendingIndexAgreesWithANewOne: any calls overrun while objects are written, discarded, listed
 // and compacted. An index then agrees with a newly built one, or returns an error.
 func TestPendingIndexAgreesWithANewOne(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(short(4, 20)) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := New(Checked(Options{}))

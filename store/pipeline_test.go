@@ -39,6 +39,9 @@ func newEntry(t interface{ Fatal(...any) }, key object.Key, uid string, version 
 func TestPipelineAgreesWithMaps(t *testing.T) {
 	const steps = 500
 	checks := 100
+	if testing.Short() {
+		checks = 50 // of which rapid makes a fifth
+	}
 	if os.Getenv("FLYBALL_LONG") != "" {
 		checks = 2000
 	}

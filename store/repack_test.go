@@ -44,7 +44,7 @@ func TestChangesOfLargeObjectsReadAsTheyWerePut(t *testing.T) {
 		put(name, i+1)
 	}
 	first := s.core.heap.Stats().Live
-	for v := range 600 {
+	for v := range short(150, 600) {
 		name := fmt.Sprint("o", v%6)
 		if p := parts[name]; v%7 == 0 {
 			p[r.IntN(len(p))] = randomWord(r, 60+r.IntN(60))

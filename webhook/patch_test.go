@@ -15,6 +15,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"pgregory.net/rapid"
 
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 	"github.com/flyball-io/flyball/internal/wire"
 	. "github.com/flyball-io/flyball/webhook"
 )

@@ -8,6 +8,10 @@ import (
 // Entries against a map. Many hashes are equal, so that slots of released entries lie between used
 // ones.
 func TestEntriesAgreeWithAMap(t *testing.T) {
+	steps := 200_000
+	if testing.Short() {
+		steps = 20_000
+	}
 	for _, hashes := range []uint32{1, 7, 1 << 10, 1 << 31} {
 		var x entries[int, struct{}]
 		x.init()
@@ -16,7 +20,7 @@ func TestEntriesAgreeWithAMap(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, uint64(hashes)))
 		hash := func(key int) uint32 { return uint32(key) * 2654435761 % hashes * (1 << 13) }
 		keys := 40
-		for i := range 200_000 {
+		for i := range steps {
 			if i%1000 == 0 {
 				keys = 1 + rnd.IntN(500) // from nearly empty to full
 			}

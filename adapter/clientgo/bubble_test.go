@@ -14,11 +14,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-io/flyball/apiserver"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // The stock informers work against an API server in memory inside a bubble: they sync, get events, and outlive
 // an hour of watches that end, in no time.
 func TestStockInformersInABubble(t *testing.T) {
+	tier.NotShort(t, "runs the rules of Kubernetes in a process of its own")
 	apiserver.Start(t, apiserver.Options{}) // the rules are there
 	synctest.Test(t, func(t *testing.T) {
 		s := apiserver.Start(t, apiserver.Options{InMemory: true})

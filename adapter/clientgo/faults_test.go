@@ -17,10 +17,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/apiserver"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // After each fault the stock informer has what the server has, and virtual time goes on during the fault.
 func TestStockInformersAfterFaults(t *testing.T) {
+	tier.NotShort(t, "runs the rules of Kubernetes in a process of its own")
 	apiserver.Start(t, apiserver.Options{}) // the rules are there
 	// The default handlers limit errors by the time of the last one, which is not that of the bubble.
 	defer func(old []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = old }(utilruntime.ErrorHandlers)

@@ -2,6 +2,7 @@ package ctrl_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -25,6 +26,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() { // examples cannot skip
+		fmt.Println("ctrl: left out by -short: its tests start an API server")
+		return
+	}
 	ctrl.SetLogger(logr.Discard())
 	leaktest.Main(servertest.Wrap(m),
 		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
@@ -81,7 +87,7 @@ func publish(namespace, title string) string {
 	}
 	c := flyctrl.NewClient(mgr)
 	defer mgr.Live().Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a publication that hangs takes so long
 	defer cancel()
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},

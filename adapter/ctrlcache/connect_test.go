@@ -123,7 +123,7 @@ func TestWarningsOfTheServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // only a hanging test takes so long
 			defer cancel()
 			if _, err := packed.GetInformer(ctx, &corev1.Node{}); err != nil {
 				t.Fatal(err)

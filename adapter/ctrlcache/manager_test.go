@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -49,37 +50,35 @@ func TestControllerReconciles(t *testing.T) {
 	}
 	run(t, mgr.Start)
 	ctx, direct := bounded(t), live(t)
+	watching, err := crclient.NewWithWatch(config(t), crclient.Options{})
+	must(t, err)
+	w, err := watching.Watch(ctx, &corev1.ConfigMapList{}, crclient.InNamespace(ns))
+	must(t, err)
+	defer w.Stop()
 	for i := range 5 {
 		must(t, direct.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprint("s", i)}, Data: map[string][]byte{"a": {1}}}))
 	}
-	child := func(i int) *corev1.ConfigMap {
-		var cm corev1.ConfigMap
-		eventually(t, func() error {
-			return direct.Get(ctx, crclient.ObjectKey{Namespace: ns, Name: fmt.Sprint("child-of-s", i)}, &cm)
-		})
-		return &cm
+	made := map[string][]*corev1.ConfigMap{}
+	child := func(i, nth int) *corev1.ConfigMap { // waits until the controller has made it so often
+		name := fmt.Sprint("child-of-s", i)
+		for len(made[name]) < nth {
+			e, ok := <-w.ResultChan()
+			if !ok {
+				t.Fatalf("the watch has ended, and %s was made %d times", name, len(made[name]))
+			}
+			if cm, ok := e.Object.(*corev1.ConfigMap); ok && e.Type == apiwatch.Added {
+				made[cm.Name] = append(made[cm.Name], cm)
+			}
+		}
+		return made[name][nth-1]
 	}
 	for i := range 5 {
-		was := child(i)
+		was := child(i, 1)
 		must(t, direct.Delete(ctx, was)) // the controller makes it anew
-		eventually(t, func() error {
-			if is := child(i); is.UID == was.UID {
-				return fmt.Errorf("%s is the old one", is.Name)
-			}
-			return nil
-		})
+		if is := child(i, 2); is.UID == was.UID {
+			t.Errorf("%s is the old one", is.Name)
+		}
 	}
-}
-
-// eventually waits until f succeeds. The server, not this process, has the event that it waits for.
-func eventually(t testing.TB, f func() error) {
-	t.Helper()
-	deadline := time.Now().Add(5 * time.Minute)
-	err := f()
-	for ; err != nil && time.Now().Before(deadline); err = f() {
-		time.Sleep(10 * time.Millisecond)
-	}
-	must(t, err)
 }
 
 // A client with EnableReadYourWritesConsistency never waits in vain, however fast objects of one name come and

@@ -9,10 +9,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // TestAdopt runs the scripts with projects in the shapes of kubebuilder; FLYBALL_LONG=1 has two more.
 func TestAdopt(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Parallel()
 	scaffoldScripts(t, "testdata/adopt")
 	if os.Getenv("FLYBALL_LONG") != "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	wait "github.com/flyball-io/flyball/run"
 )
@@ -23,6 +24,7 @@ import (
 // A program that is deployed under another prefix runs with the arguments of its Deployment and the
 // permissions of its ServiceAccount. It becomes leader, and the API server trusts it in every call.
 func TestDeployedUnderAnotherPrefix(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Parallel()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "guestbook")

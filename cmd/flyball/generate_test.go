@@ -9,11 +9,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 // TestGenerateScript runs the generators in a module with the dependencies of this one.
 func TestGenerateScript(t *testing.T) {
+	tier.NotShort(t, "starts other processes")
 	t.Parallel()
 	path := scriptEnv(t)
 	mod, err := os.ReadFile("go.mod")

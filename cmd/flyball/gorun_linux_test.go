@@ -11,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 // "go run" forwards no SIGTERM; nevertheless nothing may be left of its program.
 func TestEndsWithGoRun(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	livetest.NeedReal(t)
 	t.Parallel()
 	binary, err := plane.Build(t.Context(), os.Stderr)

@@ -4,10 +4,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // TestGuestbookIsCurrent: the generated files of the sample are those of its markers.
 func TestGuestbookIsCurrent(t *testing.T) {
+	tier.NotShort(t, "starts other processes")
 	t.Parallel()
 	bin, err := plainProgram()
 	if err != nil {

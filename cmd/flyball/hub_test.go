@@ -13,11 +13,13 @@ import (
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 )
 
 // A kind goes from v1 to v2, and then without v1, with an object that was stored as v1, as the guide says.
 func TestStorageVersionMoves(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Parallel()
 	s, err := apiserver.New(t.Context(), apiserver.Options{Progress: os.Stderr})
 	if err != nil {

@@ -19,16 +19,24 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 // TestScaffold runs the scripts that make projects, outside of the workspace, as a user would.
 func TestScaffold(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Parallel()
 	scaffoldScripts(t, "testdata/scaffold")
 	if os.Getenv("FLYBALL_LONG") != "" {
 		scaffoldScripts(t, "testdata/scaffold_long")
 	}
+}
+
+// TestScaffoldOne runs the one script that makes, builds and tests a project outside of the audit.
+func TestScaffoldOne(t *testing.T) {
+	t.Parallel()
+	scaffoldScripts(t, "testdata/scaffold_one")
 }
 
 func scaffoldScripts(t *testing.T, dir string) {

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 // servers returns the programs of the control plane and of the rules. If tests that need a real control plane are left
-// out, its file does not exist.
+// out, its file does not exist. With -short it skips the test.
 func servers(t *testing.T) (controlplane, rules string) {
 	t.Helper()
+	tier.NotShort(t, "starts servers")
 	controlplane = os.DevNull + "/none"
 	var err error
 	if !livetest.NoReal() {

@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // TestSimScript runs simulations of a module whose package sim is a small one that only writes reports, so that no rules
 // are needed and each kind of end can be had.
 func TestSimScript(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Parallel()
 	path := scriptEnv(t)
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()

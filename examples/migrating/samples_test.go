@@ -27,6 +27,7 @@ import (
 	foo "github.com/flyball-io/flyball/examples/migrating/foo/api"
 	memcached "github.com/flyball-io/flyball/examples/migrating/memcached/api"
 	"github.com/flyball-io/flyball/internal/manifest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -65,6 +66,7 @@ func ways(steps ...string) []way {
 
 // each runs a sample in each way, on a control plane, and tells the story of each run.
 func each(t *testing.T, sample string, all []way, tell func(s *story)) {
+	tier.Audit(t, "runs the go command")
 	t.Helper()
 	p := servertest.Shared(t)
 	types := scheme.New()
@@ -166,7 +168,7 @@ func start(t *testing.T, file, kubeconfig string, args ...string) *output {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Error(err)
 		}
-		late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		late := time.AfterFunc(bound, func() { _ = cmd.Process.Kill() })
 		defer late.Stop()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the program ended with: %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/backoff"
 	"github.com/flyball-io/flyball/internal/jitter"
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 )
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

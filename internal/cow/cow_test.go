@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 )
 
 // name is the thing that a number stands for: its order differs from that of the numbers.

@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // One short string that is kept of each object keeps little more than itself, whichever it is, from small and large
 // documents, owned or not.
 func TestAKeptStringKeepsLittle(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	fields := map[string]func(*corev1.Pod) string{
 		"name":       func(p *corev1.Pod) string { return p.Name },
 		"label":      func(p *corev1.Pod) string { return p.Labels["app"] },

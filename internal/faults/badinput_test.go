@@ -60,62 +60,65 @@ type badEvent struct {
 // A watch receives invalid events. Each is one error that names the problem, and the watch
 // continues.
 func TestBadInputOnAWatch(t *testing.T) {
-	parallel(t)
-	badInput(t, []badEvent{
-		{"truncated", func(w http.ResponseWriter, _ string) bool {
-			return text(w, jsonType, `{"type":"MODIFIED","object":{"kind":"ConfigMap","metadata":{"name":"x"`)
-		}, nil, ""},
-		{"garbage", func(w http.ResponseWriter, _ string) bool { return text(w, jsonType, "\x00\x01]]\n") }, is[*wire.SyntaxError], ""},
-		{"wrong content type", func(w http.ResponseWriter, _ string) bool { return text(w, "text/html", "<html>") }, is[*wire.ContentTypeError], ""},
-		{"unknown event", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("SHRUNK", v, `"name":"x"`, ""))
-		}, is[*wire.EventTypeError], ""},
-		{"another kind", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, strings.Replace(frame("ADDED", v, `"name":"x"`, ""), "ConfigMap", "Secret", 1))
-		}, is[*wire.KindError], ""},
-		{"no name", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("ADDED", v, `"labels":{}`, ""))
-		}, is[*wire.DecodeError], ""},
-		{"empty name", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("ADDED", v, `"name":""`, ""))
-		}, is[*wire.DecodeError], ""},
-		{"invalid UTF-8 in the name", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("ADDED", v, `"name":"x`+"\xff"+`"`, ""))
-		}, is[*wire.DecodeError], ""},
-		{"invalid UTF-8 in a label", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("ADDED", v, `"name":"x","labels":{"a":"`+"\xff"+`"}`, ""))
-		}, is[*wire.DecodeError], "x"},
-		{"invalid UTF-8 in the body", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("ADDED", v, `"name":"x"`, `,"data":{"a":"`+"\xff"+`"}`))
-		}, is[*wire.DecodeError], "x"},
-		{"labels that are none", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("ADDED", v, `"name":"x","labels":7`, ""))
-		}, is[*wire.DecodeError], "x"},
-		{"data that is none", func(w http.ResponseWriter, v string) bool {
-			return text(w, jsonType, frame("ADDED", v, `"name":"x"`, `,"data":7`))
-		}, is[*wire.DecodeError], "x"},
+	world(t, func(t *testing.T, p *servertest.Server) {
+		badInput(t, p, []badEvent{
+			{"truncated", func(w http.ResponseWriter, _ string) bool {
+				return text(w, jsonType, `{"type":"MODIFIED","object":{"kind":"ConfigMap","metadata":{"name":"x"`)
+			}, nil, ""},
+			{"garbage", func(w http.ResponseWriter, _ string) bool { return text(w, jsonType, "\x00\x01]]\n") }, is[*wire.SyntaxError], ""},
+			{"wrong content type", func(w http.ResponseWriter, _ string) bool { return text(w, "text/html", "<html>") }, is[*wire.ContentTypeError], ""},
+			{"unknown event", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("SHRUNK", v, `"name":"x"`, ""))
+			}, is[*wire.EventTypeError], ""},
+			{"another kind", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, strings.Replace(frame("ADDED", v, `"name":"x"`, ""), "ConfigMap", "Secret", 1))
+			}, is[*wire.KindError], ""},
+			{"no name", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("ADDED", v, `"labels":{}`, ""))
+			}, is[*wire.DecodeError], ""},
+			{"empty name", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("ADDED", v, `"name":""`, ""))
+			}, is[*wire.DecodeError], ""},
+			{"invalid UTF-8 in the name", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("ADDED", v, `"name":"x`+"\xff"+`"`, ""))
+			}, is[*wire.DecodeError], ""},
+			{"invalid UTF-8 in a label", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("ADDED", v, `"name":"x","labels":{"a":"`+"\xff"+`"}`, ""))
+			}, is[*wire.DecodeError], "x"},
+			{"invalid UTF-8 in the body", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("ADDED", v, `"name":"x"`, `,"data":{"a":"`+"\xff"+`"}`))
+			}, is[*wire.DecodeError], "x"},
+			{"labels that are none", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("ADDED", v, `"name":"x","labels":7`, ""))
+			}, is[*wire.DecodeError], "x"},
+			{"data that is none", func(w http.ResponseWriter, v string) bool {
+				return text(w, jsonType, frame("ADDED", v, `"name":"x"`, `,"data":7`))
+			}, is[*wire.DecodeError], "x"},
+		})
 	})
 }
 
-// The same with an event of 34 MB. It is not parallel: the memory that it takes is that of the process.
+// The same with an event of 34 MB.
 func TestOversizedEventOnAWatch(t *testing.T) {
-	big := strings.Repeat("x", 1<<20)
-	badInput(t, []badEvent{
-		{"oversized", func(w http.ResponseWriter, v string) bool {
-			start := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","resourceVersion":"` + v + `"},"data":{"a":"`
-			return text(w, jsonType, append([]string{start}, slices.Repeat([]string{big}, 34)...)...)
-		}, is[*wire.TooLargeError], ""},
+	world(t, func(t *testing.T, p *servertest.Server) {
+		big := strings.Repeat("x", 1<<20)
+		badInput(t, p, []badEvent{
+			{"oversized", func(w http.ResponseWriter, v string) bool {
+				start := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","resourceVersion":"` + v + `"},"data":{"a":"`
+				return text(w, jsonType, append([]string{start}, slices.Repeat([]string{big}, 34)...)...)
+			}, is[*wire.TooLargeError], ""},
+		})
 	})
 }
 
-func badInput(t *testing.T, events []badEvent) {
+func badInput(t *testing.T, p *servertest.Server, events []badEvent) {
 	t.Helper()
-	g, r := behind(t, servertest.Shared(t), setup{tune: func(c *reflector.Options) {
+	g, r := behind(t, p, setup{tune: func(c *reflector.Options) {
 		steady(c)
 		c.Silence = -1 // on a busy machine an event of 34 MiB takes longer than a watch may be silent
 	}})
 	for _, tc := range events {
-		t.Run(tc.name, func(t *testing.T) {
+		part(t, tc.name, func(t *testing.T) {
 			reported, shown := r.marks()
 			broken := r.watch().Restarts["broken"]
 			g.Renew(times(1, isWatch, func(w http.ResponseWriter) bool { return tc.body(inNamespace{w, r.ns}, r.watch().ResourceVersion) }))
@@ -166,73 +169,73 @@ func frame(event, version, meta, members string) string {
 
 // A list is invalid. It is requested again, and its valid objects are kept.
 func TestBadInputInAList(t *testing.T) {
-	parallel(t)
-	p := servertest.Shared(t)
-	g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
-	path := "/api/v1/namespaces/" + r.ns + "/configmaps"
-	list := func(change func(l *bigList)) func(http.ResponseWriter) bool {
-		return func(w http.ResponseWriter) bool {
-			var l bigList
-			must(t, json.Unmarshal(ask(t, g, path, jsonType).body, &l))
-			change(&l)
-			body, err := json.Marshal(l)
-			must(t, err)
-			return text(w, jsonType, string(body))
+	world(t, func(t *testing.T, p *servertest.Server) {
+		g, r := behind(t, p, setup{tune: func(c *reflector.Options) { steady(c); c.Paged = true }})
+		path := "/api/v1/namespaces/" + r.ns + "/configmaps"
+		list := func(change func(l *bigList)) func(http.ResponseWriter) bool {
+			return func(w http.ResponseWriter) bool {
+				var l bigList
+				must(t, json.Unmarshal(ask(t, g, path, jsonType).body, &l))
+				change(&l)
+				body, err := json.Marshal(l)
+				must(t, err)
+				return text(w, jsonType, string(body))
+			}
 		}
-	}
-	item := func(text string) json.RawMessage { return json.RawMessage(strings.ReplaceAll(text, "NS", r.ns)) }
-	for _, tc := range []struct {
-		name string
-		body func(w http.ResponseWriter) bool
-		is   func(error) bool
-	}{
-		{"a Table", func(w http.ResponseWriter) bool {
-			return text(w, jsonType, string(ask(t, g, path, jsonType+";as=Table;v=v1;g=meta.k8s.io").body))
-		}, is[*wire.KindError]},
-		{"a list of another kind", list(func(l *bigList) { l.Kind = "SecretList" }), is[*wire.KindError]},
-		{"no list", func(w http.ResponseWriter) bool { return text(w, jsonType, `{"kind":"ConfigMap","apiVersion":"v1"}`) }, is[*wire.KindError]},
-		{"a Status", func(w http.ResponseWriter) bool {
-			return text(w, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"oh"}`)
-		}, func(err error) bool { return strings.Contains(err.Error(), "oh") }},
-		{"truncated", func(w http.ResponseWriter) bool {
-			body := ask(t, g, path, jsonType).body
-			return text(w, jsonType, string(body[:len(body)*2/3]))
-		}, is[*wire.TruncatedError]},
-		{"garbage", func(w http.ResponseWriter) bool { return text(w, jsonType, `{"kind":"ConfigMapList",}}`) }, is[*wire.SyntaxError]},
-		{"wrong content type", func(w http.ResponseWriter) bool { return text(w, "text/html", "<html>") }, is[*wire.ContentTypeError]},
-		{"no version", list(func(l *bigList) { l.Metadata = item(`{}`) }), isError(reflector.ErrNoVersion)},
-		{"an item without a name", list(func(l *bigList) {
-			l.Items = append(l.Items, item(`{"metadata":{"namespace":"NS","uid":"u","resourceVersion":"7"}}`))
-		}), is[*wire.DecodeError]},
-		{"an item of another kind", list(func(l *bigList) {
-			l.Items = append(l.Items, item(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"x","uid":"u","resourceVersion":"7"}}`))
-		}), is[*wire.KindError]},
-		{"an item that cannot be decoded", list(func(l *bigList) {
-			l.Items = append(l.Items, item(`{"metadata":{"namespace":"NS","name":"x","uid":"u","resourceVersion":"7","labels":[]}}`))
-		}), is[*wire.DecodeError]},
-		{"each item twice", list(func(l *bigList) { l.Items = append(l.Items, l.Items...) }), nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			relist := func(seen func() bool, faults ...faults.Fault) {
-				t.Helper()
-				relists := r.watch().Relists["expired"]
-				forget(g, faults...)
-				r.await(tc.name, func(s reflector.State) bool {
-					return s.Relists["expired"] > relists && s.Phase == reflector.Synced && seen()
-				})
-			}
-			reported, shown := r.marks()
-			fromProgram := func(req *http.Request) bool { return isList(req) && req.URL.Query().Get("limit") != "" }
-			// Problems of single objects are reported once the list is in the store.
-			relist(func() bool { return tc.is == nil || r.found(tc.is, reported, shown) }, times(1, fromProgram, tc.body))
-			if tc.is == nil && r.found(func(error) bool { return true }, reported, shown+2) {
-				t.Errorf("reported: %+v", r.reported()[reported:])
-			}
-			r.churn(20)
-			relist(func() bool { return true })
-			r.nothingLost()
-		})
-	}
+		item := func(text string) json.RawMessage { return json.RawMessage(strings.ReplaceAll(text, "NS", r.ns)) }
+		for _, tc := range []struct {
+			name string
+			body func(w http.ResponseWriter) bool
+			is   func(error) bool
+		}{
+			{"a Table", func(w http.ResponseWriter) bool {
+				return text(w, jsonType, string(ask(t, g, path, jsonType+";as=Table;v=v1;g=meta.k8s.io").body))
+			}, is[*wire.KindError]},
+			{"a list of another kind", list(func(l *bigList) { l.Kind = "SecretList" }), is[*wire.KindError]},
+			{"no list", func(w http.ResponseWriter) bool { return text(w, jsonType, `{"kind":"ConfigMap","apiVersion":"v1"}`) }, is[*wire.KindError]},
+			{"a Status", func(w http.ResponseWriter) bool {
+				return text(w, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"oh"}`)
+			}, func(err error) bool { return strings.Contains(err.Error(), "oh") }},
+			{"truncated", func(w http.ResponseWriter) bool {
+				body := ask(t, g, path, jsonType).body
+				return text(w, jsonType, string(body[:len(body)*2/3]))
+			}, is[*wire.TruncatedError]},
+			{"garbage", func(w http.ResponseWriter) bool { return text(w, jsonType, `{"kind":"ConfigMapList",}}`) }, is[*wire.SyntaxError]},
+			{"wrong content type", func(w http.ResponseWriter) bool { return text(w, "text/html", "<html>") }, is[*wire.ContentTypeError]},
+			{"no version", list(func(l *bigList) { l.Metadata = item(`{}`) }), isError(reflector.ErrNoVersion)},
+			{"an item without a name", list(func(l *bigList) {
+				l.Items = append(l.Items, item(`{"metadata":{"namespace":"NS","uid":"u","resourceVersion":"7"}}`))
+			}), is[*wire.DecodeError]},
+			{"an item of another kind", list(func(l *bigList) {
+				l.Items = append(l.Items, item(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"NS","name":"x","uid":"u","resourceVersion":"7"}}`))
+			}), is[*wire.KindError]},
+			{"an item that cannot be decoded", list(func(l *bigList) {
+				l.Items = append(l.Items, item(`{"metadata":{"namespace":"NS","name":"x","uid":"u","resourceVersion":"7","labels":[]}}`))
+			}), is[*wire.DecodeError]},
+			{"each item twice", list(func(l *bigList) { l.Items = append(l.Items, l.Items...) }), nil},
+		} {
+			part(t, tc.name, func(t *testing.T) {
+				relist := func(seen func() bool, faults ...faults.Fault) {
+					t.Helper()
+					relists := r.watch().Relists["expired"]
+					forget(g, faults...)
+					r.await(tc.name, func(s reflector.State) bool {
+						return s.Relists["expired"] > relists && s.Phase == reflector.Synced && seen()
+					})
+				}
+				reported, shown := r.marks()
+				fromProgram := func(req *http.Request) bool { return isList(req) && req.URL.Query().Get("limit") != "" }
+				// Problems of single objects are reported once the list is in the store.
+				relist(func() bool { return tc.is == nil || r.found(tc.is, reported, shown) }, times(1, fromProgram, tc.body))
+				if tc.is == nil && r.found(func(error) bool { return true }, reported, shown+2) {
+					t.Errorf("reported: %+v", r.reported()[reported:])
+				}
+				r.churn(20)
+				relist(func() bool { return true })
+				r.nothingLost()
+			})
+		}
+	})
 }
 
 // bigList is the list of any kind.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 const twoContexts = `apiVersion: v1
@@ -100,6 +101,7 @@ func TestFault33BadStart(t *testing.T) {
 	}
 
 	t.Run("exit code", func(t *testing.T) {
+		tier.NotShort(t, "starts a process")
 		exe, err := os.Executable()
 		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), hung)

@@ -35,7 +35,7 @@ func (r *rig) seen() {
 //   - Every key was reconciled in its last state.
 //   - No observer saw an older state after a newer one.
 //   - Every deletion was reported.
-//   - Nothing waits or accumulates.
+//   - Nothing waits. In the audit: nothing accumulates.
 func (r *rig) nothingLost() {
 	r.Helper()
 	ctx, cancel := context.WithTimeoutCause(r.Context(), time.Minute, errLate)

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -26,6 +28,8 @@ type Fault func(w http.ResponseWriter, r *http.Request) bool
 // credentials of its configuration, unless a Fault answers it.
 type Gateway struct {
 	server *httptest.Server
+	dial   Dial   // nil: the network's
+	rest   func() // closes what is left of its connections to the server
 
 	mu    sync.Mutex
 	epoch int // of connections: Renew ends it
@@ -47,15 +51,34 @@ func (r Request) Watch() bool { return r.Query.Get("watch") == "true" || r.Query
 
 // NewGateway serves on a free loopback port until Close.
 func NewGateway(to *rest.Config) (*Gateway, error) {
-	target, err := url.Parse(to.Host)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
+	}
+	return newGateway(to, l)
+}
+
+// NewPipeGateway serves the clients of [Gateway.Config], within the process, until Close. It works in a bubble of
+// testing/synctest, if the configuration has a dialer that does.
+func NewPipeGateway(to *rest.Config) (*Gateway, error) {
+	l := newPipes()
+	g, err := newGateway(to, l)
+	if err == nil {
+		g.dial = l.dial
+	}
+	return g, err
+}
+
+func newGateway(to *rest.Config, l net.Listener) (*Gateway, error) {
+	target, err := url.Parse(to.Host)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	transport, err := rest.TransportFor(to)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
-	g := &Gateway{}
+	g := &Gateway{rest: func() { utilnet.CloseIdleConnectionsFor(transport) }}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -68,7 +91,7 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // the failures are intended
 	}
-	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		g.seen = append(g.seen, Request{At: time.Now(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query()})
 		fault, open := g.fault, r.Context().Value(g) == g.epoch
@@ -79,7 +102,7 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 		case fault == nil || !fault(w, r):
 			proxy.ServeHTTP(w, r)
 		}
-	}))
+	})}}
 	g.server.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -90,7 +113,7 @@ func NewGateway(to *rest.Config) (*Gateway, error) {
 }
 
 // Config returns the configuration of a client that goes through the gateway.
-func (g *Gateway) Config() *rest.Config { return &rest.Config{Host: g.server.URL} }
+func (g *Gateway) Config() *rest.Config { return &rest.Config{Host: g.server.URL, Dial: g.dial} }
 
 // Break sets the fault for all later requests. nil removes it.
 func (g *Gateway) Break(f Fault) {
@@ -136,6 +159,7 @@ func (g *Gateway) Seen() []Request {
 func (g *Gateway) Close() {
 	g.server.CloseClientConnections()
 	g.server.Close()
+	g.rest()
 }
 
 // Answer writes a Status as an API server does. A retryAfter of zero is left out; otherwise it is

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,11 @@ import (
 
 func gatewayTo(t *testing.T, p server) *faults.Gateway {
 	t.Helper()
-	g, err := faults.NewGateway(p.RESTConfig())
+	make := faults.NewGateway
+	if inBubble() {
+		make = faults.NewPipeGateway
+	}
+	g, err := make(p.RESTConfig())
 	must(t, err)
 	t.Cleanup(g.Close)
 	return g
@@ -120,7 +123,7 @@ func ask(t *testing.T, g *faults.Gateway, path, accept string) *answer {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.Config().Host+path, nil)
 	must(t, err)
 	req.Header.Set("Accept", accept)
-	c := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
+	c := &http.Client{Transport: &http.Transport{DialContext: g.Config().Dial}}
 	defer c.CloseIdleConnections()
 	resp, err := c.Do(req)
 	must(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/servertest"
 )
@@ -77,6 +78,7 @@ func (c *child) number(word string) (n int64) {
 // The leader is stopped, or killed, while it writes, with a standby beside it. The test checks that
 // the standby writes afterwards, and logs the time without writes.
 func TestStandbyWritesAfterTheLeader(t *testing.T) {
+	tier.Audit(t, "ends processes by signals, and measures the time between them")
 	parallel(t)
 	p := servertest.Shared(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -95,6 +96,7 @@ func entry(o *corev1.ConfigMap) string { return fmt.Sprintf("%s/%s\n", o.UID, o.
 // A controller is killed at random times and started again. In the end each object has exactly its
 // side effects, each once.
 func TestFault19Killed(t *testing.T) {
+	tier.Audit(t, "kills processes")
 	parallel(t)
 	p := servertest.Shared(t)
 	r := start(t, p, setup{})

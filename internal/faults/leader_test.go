@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/reconcile"
@@ -89,6 +90,7 @@ func writes(mgr *flyball.Manager) error {
 // its writes. No write of it arrives after the first write of the other, and it ends with the
 // cause.
 func TestFault16SuspendedLeader(t *testing.T) {
+	tier.Audit(t, "suspends processes")
 	parallel(t)
 	p := servertest.Shared(t)
 	ns, c := servertest.Namespace(t, p), dial(t, p.RESTConfig())
@@ -166,6 +168,7 @@ func works(mgr *flyball.Manager) error {
 // Fault 18: a program is told to stop in the middle of a reconcile. It lets the reconcile finish,
 // releases the lease, and ends with code 0. Told twice, it ends at once.
 func TestFault18Terminated(t *testing.T) {
+	tier.Audit(t, "ends processes by signals")
 	parallel(t)
 	p := servertest.Shared(t)
 	c := dial(t, p.RESTConfig())

@@ -20,8 +20,8 @@ import (
 // controller, against a server with a fault, and ends with rig.nothingLost. Simpler faults have
 // their test nearer to the code; docs/faults.md names it.
 //
-// FLYBALL_LONG=1 sets the full times and sizes. Without it they are shortened so that each test
-// takes seconds.
+// Most run in a bubble, where times are full and cost nothing; see world. FLYBALL_LONG=1 sets the full sizes, and the full
+// times of those that run by the real clock. Without it they are shortened so that each test takes seconds.
 var long = os.Getenv("FLYBALL_LONG") != ""
 
 // pick returns full in a long run, otherwise short.

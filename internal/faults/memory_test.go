@@ -13,7 +13,6 @@ import (
 // The faults that the other tests make with proxies, gateways and a control plane of their own, as values, on an
 // API server in memory. The program is the same, and so is the check.
 func TestFaultsInMemory(t *testing.T) {
-	parallel(t)
 	watches := apiserver.On("watch", "configmaps")
 	lists := apiserver.On("list", "configmaps")
 	for name, tc := range map[string]struct {
@@ -56,30 +55,30 @@ func TestFaultsInMemory(t *testing.T) {
 		}, noted: restarts("ended", 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			parallel(t)
-			s := apiserver.Start(t, apiserver.Options{})
-			if tc.tune == nil {
-				tc.tune = steady
-			}
-			r := start(t, s, setup{tune: tc.tune})
-			fault := tc.fault(s)
-			s.Restart() // all watches are opened again
-			r.during(func() {
-				if err := fault.Wait(t.Context(), 1); err != nil {
-					t.Error(err)
+			bubble(t, apiserver.Options{}, func(t *testing.T, s *apiserver.Server) {
+				if tc.tune == nil {
+					tc.tune = steady
 				}
-				r.await("the fault", tc.noted)
+				r := start(t, s, setup{tune: tc.tune})
+				fault := tc.fault(s)
+				s.Restart() // all watches are opened again
+				r.during(func() {
+					if err := fault.Wait(t.Context(), 1); err != nil {
+						t.Error(err)
+					}
+					r.await("the fault", tc.noted)
+				})
+				fault.End()
+				r.nothingLost()
 			})
-			fault.End()
-			r.nothingLost()
 		})
 	}
 }
 
-// probed makes a watch without news be compared with the server in seconds, except in a long run.
+// probed makes a watch without news be compared with the server in seconds, except in a long run and in a bubble.
 func probed(c *reflector.Options) {
 	sooner(c)
-	if !long {
+	if !long && !inBubble() {
 		c.Absent = time.Second
 	}
 }
@@ -92,16 +91,16 @@ func restarts(why string, n int) func(reflector.State) bool {
 
 // A server that goes back to a snapshot, as after the restore of a backup.
 func TestBackupInMemory(t *testing.T) {
-	parallel(t)
-	s := apiserver.Start(t, apiserver.Options{})
-	r := start(t, s, setup{tune: probed})
-	snap := s.Snapshot()
-	r.churn(200)
-	r.nothingLost() // nothing changes now
-	r.newBook()
-	s.Restore(snap)
-	r.adopt()
-	r.seen()
-	r.churn(80)
-	r.nothingLost()
+	bubble(t, apiserver.Options{}, func(t *testing.T, s *apiserver.Server) {
+		r := start(t, s, setup{tune: func(c *reflector.Options) { c.Silence, c.Absent = 2*time.Second, time.Second }})
+		snap := s.Snapshot()
+		r.churn(200)
+		r.nothingLost() // nothing changes now
+		r.newBook()
+		s.Restore(snap)
+		r.adopt()
+		r.seen()
+		r.churn(80)
+		r.nothingLost()
+	})
 }

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 	"runtime"
@@ -11,32 +10,21 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
-// atATime is the number of parallel tests that run at a time, unless -parallel says another. They mostly wait: for a
-// silence, a pause or a lease.
+// atATime is the number of parallel tests that run at a time on a real control plane, unless -parallel says another. They
+// mostly wait there: for a silence, a pause or a lease.
 const atATime = 8
 
 func allowParallel() {
 	flag.Parse()
-	given := false
+	given := !servertest.Real() // in a bubble nothing waits
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
 		flag.Set("test.parallel", fmt.Sprint(atATime))
 	}
-}
-
-const testLabel = "test"
-
-// parallel runs the rest of a test beside other parallel tests. The goroutines that the test starts from here on have
-// a label, so that they can be counted. Tests that measure the memory of the process, or change its environment, are
-// not parallel: they run before those that are.
-func parallel(t *testing.T) {
-	t.Helper()
-	servertest.Shared(t) // its goroutines belong to no test
-	t.Parallel()
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(testLabel, t.Name())))
 }
 
 // goroutines returns how many goroutines a parallel test has, and those around it if it is a subtest. For another test
@@ -65,15 +53,20 @@ func goroutines(t *testing.T) int {
 	return sum
 }
 
-// measure returns the number of goroutines of the test, and the memory in use. The memory is that of the process.
+// measure returns the number of goroutines of the test, and the memory in use. The memory is that of the process. Outside of
+// the audit nothing is measured, nor in a bubble: the check at its end is that no goroutine is left.
 func measure(t *testing.T) (n int, heap int64) {
 	t.Helper()
+	if !tier.InAudit() || inBubble() {
+		return 0, 0
+	}
 	heap = heaptest.Live()
 	return goroutines(t), heap
 }
 
 // Goroutines of one test are not counted for another one. Those of a server that all share are counted for none.
 func TestGoroutinesAreCountedForEachTest(t *testing.T) {
+	tier.Audit(t, "counts goroutines")
 	const more = 50
 	end := make(chan struct{})
 	block := func(started chan struct{}) {

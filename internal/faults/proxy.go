@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -15,9 +16,9 @@ const (
 	Down                  // from the server to the client
 )
 
-// Proxy forwards TCP connections from a loopback port to one address.
+// Proxy forwards connections to one server: those of TCP from a loopback port, or pipes within the process.
 type Proxy struct {
-	target   string
+	dial     func() (net.Conn, error)
 	listener net.Listener
 	wg       sync.WaitGroup
 
@@ -33,16 +34,26 @@ type Proxy struct {
 }
 
 // link is one connection through the proxy.
-type link struct{ client, server net.Conn }
+type link struct {
+	client, server net.Conn
+	once           sync.Once
+}
 
 // reset drops the connection as a crashed machine does: with RST, without a flush.
 func (l *link) reset() {
-	for _, c := range []net.Conn{l.client, l.server} {
-		if t, ok := c.(*net.TCPConn); ok {
-			t.SetLinger(0)
+	l.once.Do(func() {
+		for _, c := range []net.Conn{l.client, l.server} {
+			switch c := c.(type) {
+			case *net.TCPConn:
+				c.SetLinger(0)
+			case *pipe:
+				c.reset()
+			case nil:
+				continue
+			}
+			c.Close()
 		}
-		c.Close()
-	}
+	})
 }
 
 // NewProxy listens on a free loopback port and forwards to target ("host:port") until Close.
@@ -51,10 +62,28 @@ func NewProxy(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{target: target, listener: l, heal: make(chan struct{}), cut: -1, conns: map[*link]struct{}{}}
+	return newProxy(l, func() (net.Conn, error) { return net.Dial("tcp", target) }), nil
+}
+
+// NewPipeProxy forwards the connections of [Proxy.Dial] to those of a dialer until Close. It works in a bubble of
+// testing/synctest.
+func NewPipeProxy(to Dial) *Proxy {
+	return newProxy(newPipes(), func() (net.Conn, error) { return to(context.Background(), "pipe", "localhost") })
+}
+
+func newProxy(l net.Listener, dial func() (net.Conn, error)) *Proxy {
+	p := &Proxy{dial: dial, listener: l, heal: make(chan struct{}), cut: -1, conns: map[*link]struct{}{}}
 	p.wg.Add(1)
 	go p.accept()
-	return p, nil
+	return p
+}
+
+// Dial connects to the proxy, whatever the address is.
+func (p *Proxy) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if l, ok := p.listener.(*pipes); ok {
+		return l.dial(ctx, network, address)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", p.Addr())
 }
 
 // Addr is the "host:port" that clients connect to.
@@ -146,10 +175,10 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer p.wg.Done()
-	server, err := net.Dial("tcp", p.target)
+	server, err := p.dial()
 	l := &link{client: client, server: server}
 	if err != nil {
-		l.server = client
+		l.server = nil
 		l.reset()
 		return
 	}
@@ -164,9 +193,13 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 
 	var both sync.WaitGroup
-	both.Add(2)
-	go func() { defer both.Done(); p.copy(l, Up, server, client) }()
-	go func() { defer both.Done(); p.copy(l, Down, client, server) }()
+	for d, c := range map[Direction][2]net.Conn{Up: {client, server}, Down: {server, client}} {
+		from, drain := p.buffered(&both, c[0])
+		both.Go(func() {
+			defer drain()
+			p.copy(l, d, c[1], from)
+		})
+	}
 	both.Wait()
 	client.Close()
 	server.Close()
@@ -175,7 +208,53 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-func (p *Proxy) copy(l *link, d Direction, to, from net.Conn) {
+// buffered returns a reader of a connection, and a function for its end. That of a pipe reads ahead, as a system does for
+// TCP: writes to a blackhole return.
+func (p *Proxy) buffered(wg *sync.WaitGroup, c net.Conn) (from io.Reader, drain func()) {
+	if _, ok := p.listener.(*pipes); !ok {
+		return c, func() {}
+	}
+	a := &ahead{chunks: make(chan []byte, 64)}
+	wg.Go(func() { a.fill(c) })
+	return a, func() {
+		c.Close()
+		for range a.chunks { // fill may wait for room
+		}
+	}
+}
+
+// ahead is what has been read ahead of a connection.
+type ahead struct {
+	chunks chan []byte
+	err    error // once chunks is closed
+	rest   []byte
+}
+
+func (a *ahead) fill(c net.Conn) {
+	defer close(a.chunks)
+	for a.err == nil {
+		buf := make([]byte, 32<<10)
+		var n int
+		if n, a.err = c.Read(buf); n > 0 {
+			a.chunks <- buf[:n]
+		}
+	}
+}
+
+func (a *ahead) Read(b []byte) (int, error) {
+	if len(a.rest) == 0 {
+		rest, ok := <-a.chunks
+		if !ok {
+			return 0, a.err
+		}
+		a.rest = rest
+	}
+	n := copy(b, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
+}
+
+func (p *Proxy) copy(l *link, d Direction, to io.WriteCloser, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
@@ -191,12 +270,15 @@ func (p *Proxy) copy(l *link, d Direction, to, from net.Conn) {
 			}
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				if t, ok := to.(*net.TCPConn); ok {
-					t.CloseWrite()
+			switch to := to.(type) {
+			case *net.TCPConn:
+				if errors.Is(err, io.EOF) {
+					to.CloseWrite()
+				} else {
+					l.reset()
 				}
-			} else {
-				l.reset()
+			default: // a pipe has no half that can be closed; the other direction may have closed it
+				to.Close()
 			}
 			return
 		}

@@ -272,7 +272,7 @@ func (c changes) signal() {
 	}
 }
 
-// await checks at every change, and every 20 ms: counters change without a signal.
+// await checks at every change, and every 20 ms: counters change without a signal. In a bubble these 20 ms are virtual.
 func (c changes) await(ctx context.Context, is func() bool) bool {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()

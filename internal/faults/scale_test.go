@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/informer"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/run"
@@ -116,6 +117,7 @@ func residentPeak() uint64 {
 // A program starts in a cluster with FLYBALL_SCALE Pods and reconciles each of them. The test
 // prints the cost, for the process of the program alone: another process makes the Pods.
 func TestLargeClusterIsReconciled(t *testing.T) {
+	tier.Audit(t, "measures time and memory")
 	count := 300
 	if s := os.Getenv("FLYBALL_SCALE"); s != "" {
 		var err error

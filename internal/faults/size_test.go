@@ -18,6 +18,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/test/planetest"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -26,6 +27,7 @@ import (
 // A few hundred objects of 1.5 MB arrive at full speed. They take little more memory than their
 // size. The control plane is real: one in memory would count as memory of the program.
 func TestFault07LargeObjectsScripted(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	const size = 1_500_000
 	count := pick(300, 100)
 	payload := noise(2 * size)
@@ -112,6 +114,7 @@ func noise(n int) string {
 
 // The same with ConfigMaps of the largest size that the API server accepts.
 func TestFault07LargeObjects(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	const size = 1_000_000
 	count := pick(300, 20)
 	atRest(t)

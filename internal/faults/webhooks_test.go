@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/cert"
 	"github.com/flyball-io/flyball/reconcile"
@@ -94,6 +95,7 @@ func (h *hooks) figure(t *testing.T, name string) (sum float64) {
 // Faults 22 and 31: a webhook panics for one object, and takes too long for another. Both calls
 // fail, and the late handler is cancelled. Nothing accumulates, and all other calls succeed.
 func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
+	tier.Audit(t, "serves webhooks on a port, and waits for them by the real clock")
 	parallel(t)
 	p := servertest.Shared(t)
 	ns := servertest.Namespace(t, p)
@@ -164,6 +166,7 @@ func TestFault22And31WebhookPanicsAndIsLate(t *testing.T) {
 // Fault 25: the conversion webhook of a kind is down. The program reports that kind as degraded,
 // and another kind runs. When the webhook is back, so is the kind.
 func TestFault25ConversionWebhookDown(t *testing.T) {
+	tier.Audit(t, "serves webhooks on a port, and waits for them by the real clock")
 	parallel(t)
 	p := servertest.Shared(t)
 	ns := servertest.Namespace(t, p)

@@ -39,11 +39,15 @@ func (r *rig) during(f func()) {
 	over := make(chan struct{})
 	g, _ := run.New(r.Context())
 	g.Go("fault", func(context.Context) error { defer close(over); f(); return nil })
+	pause := pick(5*time.Millisecond, 20*time.Millisecond)
+	if inBubble() { // where outages last as long as in a long run
+		pause = 500 * time.Millisecond
+	}
 	r.write(r.Context(), func(w *writer) bool {
 		select {
 		case <-over:
 			return false
-		case <-time.After(pick(5*time.Millisecond, 20*time.Millisecond)): // slow enough to keep logs short
+		case <-time.After(pause): // slow enough to keep logs short
 			return true
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
@@ -26,6 +27,7 @@ const bound = 10 * time.Minute
 
 // TestFirstController follows docs/first-controller.md from the first command to the last.
 func TestFirstController(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	r := newReader(t)
 	for _, b := range read(t, "first-controller.md") {
 		r.follow(b)
@@ -50,6 +52,7 @@ type reader struct {
 
 // newReader is a reader in the checkout, with a home of its own.
 func newReader(t *testing.T) *reader {
+	tier.Audit(t, "runs the go command")
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOENV").Output()
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests and exits. Goroutines that they leave behind must end within a minute. goleak gives them half a
+// Main runs the tests and exits. Goroutines that they leave behind must end within five minutes. goleak gives them half a
 // second, and on a busy machine those of a closed connection need more.
 func Main(m interface{ Run() int }, options ...goleak.Option) {
 	if code := m.Run(); code != 0 {
 		os.Exit(code)
 	}
-	if err := find(time.Minute, options...); err != nil {
+	if err := find(5*time.Minute, options...); err != nil {
 		println("goleak:", err.Error())
 		os.Exit(1)
 	}

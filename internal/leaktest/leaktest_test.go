@@ -13,7 +13,7 @@ func TestFind(t *testing.T) {
 	ignored := goleak.IgnoreCurrent()
 	for _, late := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second} {
 		go time.Sleep(late)
-		if err := find(time.Minute, ignored); err != nil {
+		if err := find(5*time.Minute, ignored); err != nil {
 			t.Errorf("%v: %v", late, err)
 		}
 	}

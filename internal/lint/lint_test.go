@@ -107,7 +107,7 @@ var floors = []map[string]string{
 // "/..." is a folder and all below.
 var tests = []string{
 	"test/...", "apiserver", "internal/apiserver/...", "sim", "sim/...", "internal/simreport", "internal/gomod", "internal/manifest", "internal/recording", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload",
-	"internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "internal/sizes", "internal/replicas",
+	"internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "internal/sizes", "internal/replicas", "internal/tier", "internal/seed",
 }
 
 func forTests(pkg string) bool {
@@ -144,7 +144,6 @@ type file struct {
 	doc     bool
 	listens bool // it opens a port
 	serves  bool // it makes a server that does
-	lines   int  // that people write: none of generated files
 }
 
 // files are the Go files of the core module; nested modules keep rules of their own.
@@ -193,10 +192,7 @@ var readFiles = sync.OnceValues(func() (out []file, err error) {
 		}
 		rel = filepath.ToSlash(rel)
 		x := file{path: rel, pkg: strings.TrimPrefix(path.Dir(rel), "."), test: strings.HasSuffix(p, "_test.go"),
-			doc: packageComment(f), listens: opensPort.Match(src), serves: makesServer.Match(src), lines: strings.Count(string(src), "\n")}
-		if ast.IsGenerated(f) {
-			x.lines = 0
-		}
+			doc: packageComment(f), listens: opensPort.Match(src), serves: makesServer.Match(src)}
 		for _, i := range f.Imports {
 			s, err := strconv.Unquote(i.Path.Value)
 			if err != nil {
@@ -297,20 +293,6 @@ func TestOnePackageCommentEach(t *testing.T) {
 	for pkg, n := range comments {
 		if n != 1 {
 			t.Errorf("package %q has %d package comments, want 1", pkg, n)
-		}
-	}
-}
-
-// The most lines of a file, and of a file of a sample.
-const maxFile, maxSample = 600, 200
-
-func TestFilesAreSmall(t *testing.T) {
-	for _, f := range files(t) {
-		if f.lines > maxFile {
-			t.Errorf("%s has %d lines: is there a second concept inside?", f.path, f.lines)
-		}
-		if strings.HasPrefix(f.pkg, "examples/") && !f.test && f.lines > maxSample {
-			t.Errorf("%s has %d lines: a sample is read aloud, %d at the most", f.path, f.lines, maxSample)
 		}
 	}
 }

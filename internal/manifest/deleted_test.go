@@ -58,7 +58,7 @@ metadata: {name: held, namespace: being-deleted}
 				t.Fatal(err)
 			}
 			// When the context ends, the error says what keeps it.
-			short, cancel := context.WithTimeout(ctx, time.Minute)
+			short, cancel := context.WithTimeout(ctx, 5*time.Minute)
 			defer cancel()
 			waits := &manifest.Report{Waiting: func(manifest.Object, string) { cancel() }}
 			if err := manifest.Apply(short, c, "me", first, waits); err == nil || !strings.Contains(err.Error(), "it is being deleted") {

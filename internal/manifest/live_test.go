@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -110,17 +109,17 @@ func TestDeleteWaitsForFinalizers(t *testing.T) {
 		t.Fatalf("Delete returned while the object is there: %v", err)
 	default:
 	}
-	for { // the error has the server's reason as soon as the status does
-		short, cancel := context.WithTimeout(ctx, time.Second)
-		err := manifest.Delete(short, c, objs, nil)
-		cancel()
-		if err == nil {
-			t.Fatal("Delete returned while the object is there")
+	// The error has the server's reason as soon as the status does.
+	const reason = "objects of its kind are still there (the server says: CustomResource deletion is in progress)"
+	short, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err = manifest.Delete(short, c, objs, &manifest.Report{Waiting: func(_ manifest.Object, why string) {
+		if strings.Contains(why, reason) {
+			cancel()
 		}
-		if strings.Contains(err.Error(), "CustomResourceDefinition things.waits.test: objects of its kind are still there (the server says: CustomResource deletion is in progress)") {
-			break
-		}
-		t.Log(err)
+	}})
+	if err == nil || !strings.Contains(err.Error(), "CustomResourceDefinition things.waits.test: "+reason) {
+		t.Fatal(err)
 	}
 	objs[0].SetFinalizers(nil)
 	if _, err := client.Patch(ctx, c, objs[0], client.MergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // Large returns ConfigMaps of about 6 kB, each with texts of its own everywhere.
@@ -22,9 +24,10 @@ func Large(namespace string, n int) (all []*corev1.ConfigMap) {
 const maxKept = 200
 
 // CheckKept checks that a program that keeps one short string of each of n objects keeps little else. read reads the
-// objects, and keeps a string of each.
+// objects, and keeps a string of each. It is for the audit.
 func CheckKept(t testing.TB, what string, n int, read func(keep func(string))) {
 	t.Helper()
+	tier.Audit(t, "measures the heap")
 	kept := make([]string, 0, 2*n)
 	keep := func(s string) { kept = append(kept, s) }
 	read(keep) // caches and pools are full then

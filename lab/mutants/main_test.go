@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // Each mutant changes a text that its file has once, and says what it breaks.
@@ -49,6 +51,7 @@ func TestExplain(t *testing.T) {
 
 // The simulations have the packages that are broken.
 func TestMutantsAreReached(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	b := bench{root: "../..", simulations: simulations}
 	if err := b.findPackages(t.Context()); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // mutant is a change of the framework that breaks it.
@@ -128,7 +130,7 @@ func (b *bench) try(ctx context.Context, m mutant, text []byte, pairs int) (find
 		}
 		fmt.Fprintf(os.Stderr, "%s: %s, %d pairs\n", m.name, s.name, pairs)
 		cmd := exec.CommandContext(ctx, built[s.folder], "-test.run", s.run, "-test.timeout", longest.String(), "-test.failfast", "-sim.keep=false", fmt.Sprint("-sim.pairs=", pairs))
-		cmd.Dir = filepath.Join(b.root, filepath.FromSlash(s.folder))
+		cmd.Dir, cmd.Env = filepath.Join(b.root, filepath.FromSlash(s.folder)), append(os.Environ(), tier.AuditEnv+"=1") // all of their faults
 		out, err := cmd.CombinedOutput()
 		if ctx.Err() != nil {
 			return finding{}, context.Cause(ctx)

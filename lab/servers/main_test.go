@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 func TestRowSaysWhatFailed(t *testing.T) {
@@ -31,6 +33,7 @@ func TestRowSaysWhatFailed(t *testing.T) {
 
 // The tests of a package that only reads an imported name do not count.
 func TestPackagesWithAControlPlane(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	got, err := withControlPlane(t.Context(), []string{"../../cache", "../../store", "../../adapter/ctrlcache"})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 )
 
 // clocks is a cluster whose machines have clocks of their own: those of the API servers and of the replicas are off by

@@ -23,6 +23,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/cert"
 	"github.com/flyball-io/flyball/run"
@@ -240,6 +241,7 @@ func (c *cluster) secret() *corev1.Secret {
 // No call fails. Certificates are valid for much longer than they are used, and few calls wait at a time, so a busy
 // machine only delays the test.
 func TestRotateUnderLoad(t *testing.T) {
+	tier.Audit(t, "rotates certificates by the real clock")
 	const every = 10 * time.Second
 	length, settle, rotate := 15*time.Second, time.Second, every/2
 	if os.Getenv("FLYBALL_LONG") == "1" {

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -332,6 +333,7 @@ func (h *handover) force(how syscall.Signal) time.Duration {
 // Processes that end, are killed, or are stopped and continued hand the lease over. None writes
 // after the next leader has written, by the order of the server.
 func TestNoCandidateWritesAfterItsSuccessor(t *testing.T) {
+	tier.Audit(t, "starts programs and stops them for a while of the real clock")
 	rounds := 6
 	if os.Getenv("FLYBALL_LONG") != "" {
 		rounds = 200

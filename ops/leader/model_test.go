@@ -11,6 +11,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed" // one seed for the random tests
 )
 
 // world is a server, and candidates on machines whose clocks run at different rates and jump. The

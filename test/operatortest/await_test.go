@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -80,7 +81,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: role}
 	}
 	var tries [3]atomic.Int64
 	op = Start(t, Program{
-		Config: dir, Bound: time.Minute,
+		Config: dir,
 		Add: func(m *flyball.Manager) error {
 			_, err := controller.New(m, "maps", func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 				switch req.Name {
@@ -165,7 +166,9 @@ func TestAwaitWaitsForTheServer(t *testing.T) {
 
 // TestAwaitEndsAtItsBound: while the operator has something to do later, Await ends by Program.Bound alone.
 func TestAwaitEndsAtItsBound(t *testing.T) {
-	op := Start(t, Program{Bound: 5 * time.Second})
+	tier.Audit(t, "waits for a bound by the real clock")
+	op := Start(t, Program{})
+	op.program.Bound = 5 * time.Second
 	op.said.of(nil).Warn("reconcile failed", "object", op.Namespace+"/a", "err", "the shop is shut")
 	op.program.Run = func(context.Context, *Operator) error { return nil } // not watched
 	made, err := client.Create(t.Context(), op.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: op.Namespace, Name: "a"}})

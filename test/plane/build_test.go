@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // files writes a directory with the given files.
@@ -40,6 +42,7 @@ var module = map[string]string{
 }
 
 func TestSourceIsFoundInTheCheckout(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	dir := files(t, module)
 	requires := "module x\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n"
 	if err := os.WriteFile(filepath.Join(dir, "controlplane", "go.mod"), []byte(requires), 0o644); err != nil {
@@ -120,6 +123,7 @@ func TestHashCoversAllInputs(t *testing.T) {
 }
 
 func TestBuildReportsProgress(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	dir := files(t, module)
 	src := source{dir: filepath.Join(dir, "controlplane"), kubernetes: "v1.2.3"}
 	binary := filepath.Join(dir, "built")
@@ -151,6 +155,7 @@ func TestBuildReportsProgress(t *testing.T) {
 
 // A package has to be compiled if the build cache does not have it.
 func TestToCompileCountsUncachedPackages(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	// The module has a new name each time, so the build cache does not have it.
 	mod := fmt.Sprintf("example.com/m%d", time.Now().UnixNano())
 	dir := files(t, map[string]string{
@@ -192,6 +197,7 @@ func TestToCompileCountsUncachedPackages(t *testing.T) {
 // The control plane is built for this machine, also in tests that are built for another
 // architecture.
 func TestBuildIsForTheHost(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Setenv("GOOS", "plan9")
 	t.Setenv("GOARCH", "386")
 	src := source{dir: files(t, map[string]string{"go.mod": "module x\n"})}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // proxy writes a module proxy with these versions: content has the files of each "path@version". The
@@ -85,6 +87,7 @@ func library(path, version string) map[string]string {
 // The build with another version of Kubernetes has the versions of all modules that this one was
 // released with, older ones too, and the files for it. It changes nothing in the source.
 func TestBuildWithAnotherKubernetes(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	proxy(t, map[string]map[string]string{
 		"k8s.io/kubernetes@v1.36.3":  kubernetesModule("v1.36.3", "v1.6.0"),
 		"k8s.io/kubernetes@v1.33.6":  kubernetesModule("v1.33.6", "v1.2.0"),

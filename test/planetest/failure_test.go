@@ -1,6 +1,7 @@
 package planetest
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -79,9 +81,25 @@ type hurried struct {
 
 func (h hurried) Deadline() (time.Time, bool) { return h.deadline, true }
 
+// The start of a control plane ends before the test's deadline, early enough for advice.
+func TestStartEndsBeforeTheDeadline(t *testing.T) {
+	deadline := time.Now().Add(time.Hour)
+	ctx, cancel := beforeDeadline(t.Context(), hurried{t, deadline})
+	defer cancel()
+	if left, ok := ctx.Deadline(); !ok || !left.Before(deadline.Add(-19*time.Second)) || ctx.Err() != nil {
+		t.Errorf("%v until %v", ctx.Err(), left)
+	}
+	ctx, cancel = beforeDeadline(t.Context(), hurried{t, time.Now()})
+	defer cancel()
+	if <-ctx.Done(); context.Cause(ctx) != errDeadline || !strings.Contains(errDeadline.Error(), "--build-only") {
+		t.Errorf("%v", context.Cause(ctx))
+	}
+}
+
 // If the control plane is not ready at the test's deadline, the test fails with advice before "go
 // test" ends the process.
 func TestLateStartFailsTheTestWithAdvice(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	source := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nimport \"time\"\n\nfunc main() { time.Sleep(time.Minute) }\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -94,10 +112,5 @@ func TestLateStartFailsTheTestWithAdvice(t *testing.T) {
 	_, err := start(t.Context(), hurried{t, deadline}, plane.Options{Binary: never})
 	if !errors.Is(err, errDeadline) || !strings.Contains(err.Error(), "--build-only") {
 		t.Errorf("%v", err)
-	}
-	ctx, cancel := beforeDeadline(t.Context(), hurried{t, deadline.Add(time.Hour)})
-	defer cancel()
-	if left, ok := ctx.Deadline(); !ok || !left.Before(deadline.Add(time.Hour-19*time.Second)) || ctx.Err() != nil {
-		t.Errorf("%v until %v", ctx.Err(), left)
 	}
 }

@@ -13,7 +13,7 @@
 // from [Private]. A failed test logs the control plane's log lines since the call of Shared or
 // Private.
 //
-// With FLYBALL_REAL=0 in the environment both skip the test, and say so.
+// With -short, or FLYBALL_REAL=0 in the environment, both skip the test, and say so.
 //
 // The shared control plane ends with the process. [Main] in a TestMain ends it in good order. A
 // TestMain that checks for leaked goroutines wraps its M by [Wrap].

@@ -26,6 +26,7 @@ import (
 
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 	"github.com/flyball-io/flyball/test/planetest"
 )
@@ -95,9 +96,10 @@ var shared struct {
 }
 
 // Shared returns the server that all tests of this process share. The first call starts it. Tests must not close
-// it.
+// it. With -short it skips the test.
 func Shared(t testing.TB) *Server {
 	t.Helper()
+	tier.NotShort(t, "starts an API server")
 	if Real() {
 		return &Server{Plane: planetest.Shared(t)}
 	}
@@ -112,9 +114,11 @@ func Shared(t testing.TB) *Server {
 	return shared.memory
 }
 
-// Private starts a server for this test alone. It is closed when the test and its subtests have ended.
+// Private starts a server for this test alone. It is closed when the test and its subtests have ended. With -short it
+// skips the test.
 func Private(t testing.TB) *Server {
 	t.Helper()
+	tier.NotShort(t, "starts an API server")
 	if Real() {
 		return &Server{Plane: planetest.Private(t, plane.Options{})}
 	}

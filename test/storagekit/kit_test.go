@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	kit "k8s.io/apiserver/pkg/storage/testing"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // runs has the runs of the kit, by their names there.
@@ -118,6 +120,7 @@ func TestKit(t *testing.T) {
 
 // Each run of the kit is made here, or is left out for a reason.
 func TestNoRunIsForgotten(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "k8s.io/apiserver/pkg/storage/testing").Output()
 	if err != nil {
 		t.Fatal(err)

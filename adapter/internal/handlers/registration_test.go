@@ -40,7 +40,7 @@ func running(t *testing.T, h toolscache.ResourceEventHandler, o Options) (r *Reg
 	r = New(h, o)
 	decodes := 0
 	d := decoding(&decodes)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the test hangs"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("the test hangs"))
 	done := make(chan struct{})
 	var err error
 	go func() {

@@ -24,14 +24,14 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
 const asSample = "FLYBALL_SAMPLE"
 
-// stopping bounds how long a program may take to end after it was told to. It is below the grace period,
-// which a program uses up that waits for something.
-const stopping = 25 * time.Second
+// stopping ends a program that hangs. One that uses up its grace period ends before, with an error.
+const stopping = 5 * time.Minute
 
 // Main runs main in a process that Command started, else the tests.
 func Main(m *testing.M, main func()) {
@@ -43,9 +43,10 @@ func Main(m *testing.M, main func()) {
 }
 
 // Command is the sample with these arguments, in an environment without any configuration of a
-// cluster.
+// cluster. With -short it skips the test.
 func Command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
+	tier.NotShort(t, "starts another process")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // api is what the packages of a module export: the names of each package, by its path below the root
@@ -30,6 +32,7 @@ type listed struct {
 // readAPI reads the API of the packages that the patterns match, from the module cache. It returns the
 // version of their module. Packages that no program can import are left out, and so are commands.
 func readAPI(t *testing.T, below string, patterns ...string) (api, string) {
+	tier.Audit(t, "runs the go command")
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-find", "-json=ImportPath,Dir,Name,GoFiles,Module"}, patterns...)...)
 	var stderr bytes.Buffer

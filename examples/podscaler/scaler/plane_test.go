@@ -2,11 +2,13 @@ package scaler
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
+	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/test/servertest"
 
@@ -31,12 +34,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(servertest.Wrap(m)) }
 
 const bound = sampletest.Bound
 
-// long is the time that a property over time is watched: short, unless FLYBALL_LONG is set.
-func long(short time.Duration) time.Duration {
+// long returns n, or twenty times as many if FLYBALL_LONG is set.
+func long(n int) int {
 	if os.Getenv("FLYBALL_LONG") != "" {
-		return time.Minute
+		return 20 * n
 	}
-	return short
+	return n
 }
 
 // stage is a namespace in which podscaler runs.
@@ -147,12 +150,18 @@ func start(t *testing.T, interval time.Duration) *stage {
 // scaled makes a Deployment whose own Pods carry app=myapp.
 func (s *stage) scaled(name string, annotations map[string]string) *appsv1.Deployment {
 	s.Helper()
+	return s.deploy(name, "myapp", annotations)
+}
+
+// deploy makes a Deployment whose own Pods carry the label app.
+func (s *stage) deploy(name, app string, annotations map[string]string) *appsv1.Deployment {
+	s.Helper()
 	d, err := client.Create(s.Context(), s.c, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name, Annotations: annotations},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"of": name}},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": name, "app": "myapp"}},
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": name, "app": app}},
 				Spec:       podSpec(),
 			},
 		},
@@ -245,16 +254,31 @@ func (s *stage) caughtUp(name string) {
 	s.annotate(name, map[string]any{MaxReplicas: nil})
 }
 
-// rest fails the test if podscaler writes anything for a while.
-func (s *stage) rest(d time.Duration) {
+// rest fails the test if podscaler writes anything, while rounds of full re-checks pass and then a Deployment that is new
+// is scaled. It returns what podscaler has looked at in the rounds.
+func (s *stage) rest(name string, rounds int) (seen []object.Key) {
 	s.Helper()
 	before := s.writes.settled()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	<-timer.C
-	if after := s.writes.list(); len(after) != before {
-		s.Errorf("writes at rest: %q", after[before:])
+	for len(s.done) > 0 {
+		seen = append(seen, (<-s.done).Request.(object.Key))
 	}
+	for rounds > 0 {
+		key := (<-s.done).Request.(object.Key)
+		if seen = append(seen, key); key.Name == name {
+			rounds--
+		}
+	}
+	// What podscaler does about another Deployment comes after what it would have done by then.
+	fresh := fmt.Sprint("fresh-", before)
+	s.deploy(fresh, fresh, map[string]string{Selector: "team=" + fresh, PodsPerReplica: "1"}) // one replica at first
+	s.pods(2, "team", fresh)
+	s.replicas(fresh, 2, bound)
+	s.writes.settled()
+	after := slices.DeleteFunc(s.writes.list()[before:], func(w string) bool { return strings.HasSuffix(w, "/"+fresh) })
+	if len(after) > 0 {
+		s.Errorf("writes at rest: %q", after)
+	}
+	return seen
 }
 
 // counted is how many Pods with app=myapp the server has that live and are not of the Deployment.

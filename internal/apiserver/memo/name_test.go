@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed"
 )
 
 // drawing is a body that is drawn, with the places that inJSON has to find in it.

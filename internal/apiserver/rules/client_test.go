@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // eachWay runs a test with a client that has a process of its own, and with one that shares it.
@@ -207,6 +208,7 @@ func TestCheck(t *testing.T) {
 			ask(t, c, "/a")
 		}
 	})
+	tier.NotShort(t, "starts programs")
 	for _, name := range []string{"true", "cat"} {
 		binary, err := exec.LookPath(name)
 		if err != nil {

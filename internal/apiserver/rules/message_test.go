@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	_ "github.com/flyball-io/flyball/internal/seed"
 )
 
 // fill gives a value every field, by chance.

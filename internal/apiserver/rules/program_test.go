@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 	"github.com/flyball-io/flyball/internal/leaktest"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // fakeName is the file name under which this test binary is a rules program. It has the loops of the real one, and
@@ -92,6 +93,7 @@ func answer(req *rules.Request) *rules.Answer {
 // role returns the file of this test binary under another name, in a folder of its own.
 func role(t *testing.T, name string) string {
 	t.Helper()
+	tier.NotShort(t, "starts programs")
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

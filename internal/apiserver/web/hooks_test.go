@@ -32,7 +32,7 @@ func TestNoConnectionIsKeptAfterClose(t *testing.T) {
 	h := newHooks(nil)
 	call := func() {
 		t.Helper()
-		if r := h.call(context.Background(), rules.Call{Key: "k", Method: http.MethodPost, URL: hook.URL, Timeout: int64(time.Minute)}); r.Code != http.StatusOK {
+		if r := h.call(context.Background(), rules.Call{Key: "k", Method: http.MethodPost, URL: hook.URL, Timeout: int64(5 * time.Minute)}); r.Code != http.StatusOK {
 			t.Fatalf("%+v", r)
 		}
 	}

@@ -6,9 +6,11 @@ import (
 
 	"github.com/flyball-io/flyball/internal/heap"
 	"github.com/flyball-io/flyball/internal/heap/heaptest"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 func TestBothKindsOfMemoryAreSeen(t *testing.T) {
+	tier.Audit(t, "measures the heap")
 	const size = 8 << 20
 	record := make([]byte, 1<<10)
 	for name, o := range map[string]heap.Options{"outside the Go heap": {}, "Go memory": {GoHeap: true}} {

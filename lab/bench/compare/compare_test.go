@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/lab/bench/measure"
 	_ "github.com/flyball-io/flyball/lab/bench/programs"
 	"github.com/flyball-io/flyball/lab/bench/progress"
@@ -20,6 +21,7 @@ var small = []string{"-objects", "500", "-events", "600", "-paced", "200", "-blo
 
 // A small run fills every case of every contender. All runs have the same programs; TestInterrupted builds its own.
 func TestCases(t *testing.T) {
+	tier.Audit(t, "runs the go command, and measures the heap")
 	programs, err := measure.Build(t.Context(), []string{"flyball", "client-go", "controller-runtime", "client-go-flyball", "controller-runtime-flyball", "transport"}, t.Logf)
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +148,7 @@ func TestMistakes(t *testing.T) {
 
 // An interrupted run ends, and so do its contenders: Run waits for each.
 func TestInterrupted(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	ctx, cancel := context.WithCancel(t.Context())
 	log := writer(func(b []byte) {
 		if bytes.Contains(b, []byte("2,000 a second")) {

@@ -69,7 +69,7 @@ var goals = slices.Concat(ofRows(), []goal{
 	{cases: "event to handler at 2,000/s, p99", when: typed, to: cg, most: 1},
 	{cases: "CPU until synced", when: kind("releases"), to: cg, most: 0.7},
 	{cases: "CPU until synced", when: anyShape, to: cg, most: 1. / 4},
-	{cases: "read: get", when: typed, to: cg, most: 0.9},
+	{cases: "read: get", when: and(typed, anyGet), to: cg, most: 0.9},
 	{cases: "read: get", when: unstructured, to: cg, most: 1},
 	{cases: "read: shared header", when: always, most: 0.5, unit: "µs"},
 	{cases: "read: shared header, allocations", when: always, most: 2, unit: ""},
@@ -111,6 +111,11 @@ func always(Setup) bool { return true }
 // anyShape reports corpora whose time until synced has no goal of its own.
 func anyShape(s Setup) bool {
 	return !s.ofCluster() && !slices.ContainsFunc(rows, func(r row) bool { return r.cpu > 0 && r.when(s) }) && !kind("releases")(s)
+}
+
+// anyGet reports corpora whose gets have no goal of their own.
+func anyGet(s Setup) bool {
+	return !slices.ContainsFunc(rows, func(r row) bool { return r.get > 0 && r.when(s) })
 }
 
 func kind(names ...string) func(Setup) bool {

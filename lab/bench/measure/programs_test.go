@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/lab/bench/contender"
 	_ "github.com/flyball-io/flyball/lab/bench/programs"
 )
 
 // There is one program for each library, until Remove.
 func TestBuild(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	var said string
 	p, err := Build(t.Context(), []string{"flyball", "flyball-typed", "flyball-metadata-best"}, func(format string, args ...any) { said += format })
 	if err != nil {
@@ -54,6 +56,7 @@ func TestBuildNowhere(t *testing.T) {
 
 // A program ends with its input, and accepts only jobs of its own library.
 func TestAnotherLibrary(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	p, err := Build(t.Context(), []string{"flyball"}, nil)
 	if err != nil {
 		t.Fatal(err)

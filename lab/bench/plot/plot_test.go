@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	_ "github.com/flyball-io/flyball/lab/bench/programs"
 )
 
 // Sizes are measured, saved, and drawn again from the saved figures. Each line has its name, and
 // those of the peers go as far as they were measured.
 func TestPlot(t *testing.T) {
+	tier.Audit(t, "runs the go command, and measures the heap")
 	dir := t.TempDir()
 	first, saved, again := filepath.Join(dir, "1.svg"), filepath.Join(dir, "figures"), filepath.Join(dir, "2.svg")
 	var log bytes.Buffer

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 const flyball = "github.com/flyball-io/flyball"
@@ -44,6 +46,7 @@ var apart = map[string]struct {
 // TestApart keeps the memory of contenders comparable, since everything that a program links counts
 // in its RSS. No program links another contender's library or the replay server.
 func TestApart(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	for name, rule := range apart {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+name).Output()
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 
 	flycache "github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/lab/bench/corpus"
 	"github.com/flyball-io/flyball/object"
 
@@ -164,6 +165,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 
 // Flyball sees the same, also after a 410, for every way of listing.
 func TestFlyball(t *testing.T) {
+	tier.Audit(t, "waits by the real clock")
 	for _, form := range []Form{JSON, Protobuf} {
 		for _, lists := range []Lists{Streaming, Whole, Paged} {
 			s := corpus.Spec{Kind: "pods", Objects: objects, ManagedFields: true}

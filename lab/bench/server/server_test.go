@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/flyball-io/flyball/apiserver"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 func TestMain(m *testing.M) { os.Exit(apiserver.Wrap(m).Run()) }
 
 // Without the real control plane a small run takes a second. All its cases have a figure of the server in memory.
 func TestRun(t *testing.T) {
+	tier.Audit(t, "measures time and the heap")
 	var out bytes.Buffer
 	args := []string{"-real=false", "-time", "20ms", "-objects", "50", "-pods", "60", "-servers", "3", "-watchers", "2"}
 	if err := run(t.Context(), args, &out, io.Discard); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/recording"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/lab/bench/corpus"
 	"github.com/flyball-io/flyball/lab/bench/replay"
 )
@@ -53,6 +54,7 @@ const (
 // The packed figures of a recorded cluster are those of a cache that has listed the same objects,
 // and weighing takes a bounded memory. The log has the time.
 func TestWeighAgreesWithTheCache(t *testing.T) {
+	tier.Audit(t, "runs the go command, and measures the heap")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "cluster.rec")
 	resources := record(t, file)

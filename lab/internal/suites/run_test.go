@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // The test binary itself stands for tests that hang.
@@ -41,6 +43,7 @@ func TestThatHangs(t *testing.T) {
 }
 
 func TestWhatHangsHasFailed(t *testing.T) {
+	tier.Audit(t, "starts programs and waits for them by the real clock")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

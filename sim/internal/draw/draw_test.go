@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed"
 )
 
 // drawSchema returns a schema, as the API has it, of a depth.

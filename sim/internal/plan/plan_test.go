@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/flyball-io/flyball/internal/seed"
 )
 
 // draw returns any plan.

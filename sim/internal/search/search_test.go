@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "github.com/flyball-io/flyball/internal/seed"
 	"github.com/flyball-io/flyball/internal/simreport"
 	"github.com/flyball-io/flyball/sim/internal/plan"
 	"github.com/flyball-io/flyball/sim/internal/world"

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // outcome is what the tests of a scripted package do, and which of them pass.
@@ -140,6 +142,7 @@ func stream(t *testing.T, packages map[string]string) []byte {
 // A change has broken exactly what passed before and does not pass with it: whatever else has become of it, and
 // whatever else had failed before.
 func TestBrokenIsWhatPassedAndDoesNot(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	packages := map[string]string{}
 	for _, o := range outcomes {
 		packages[o.name] = o.name
@@ -198,6 +201,7 @@ func TestBrokenIsWhatPassedAndDoesNot(t *testing.T) {
 
 // The same from end to end: a module is tested twice, and what its packages do changes meanwhile.
 func TestTrialComparesWhatPassed(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	pairs := map[string][2]string{
 		"a": {"pass", "pass"}, "b": {"fail", "pass"}, "c": {"fail", "fail"}, "d": {"fail", "panic"}, "e": {"pass", "skip"},
 		"f": {"pass", "main"}, "g": {"pass", "exit0"}, "h": {"skip", "missing"}, "i": {"panic", "fail"},

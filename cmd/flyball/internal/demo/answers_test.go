@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 	"github.com/flyball-io/flyball/internal/apiserver/tape"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // told tells the story once, quickly, with a tape.
@@ -59,6 +60,7 @@ func askMore(t *testing.T) func(*steady) {
 // The recorded answers are those of the rules, and there is one for all that the story asks. UPDATE_GOLDEN=1 records them
 // anew.
 func TestAnswersAreThoseOfRules(t *testing.T) {
+	tier.NotShort(t, "runs the rules of Kubernetes in a process of its own")
 	data := answers
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		tp := tape.Record()
@@ -107,6 +109,7 @@ func compared(t *testing.T, data []byte) (differ []string) {
 
 // The story needs no rules, however long podscaler takes for what it does.
 func TestStoryNeedsNoRules(t *testing.T) {
+	tier.Audit(t, "depends on how long podscaler takes by the real clock")
 	for _, slow := range []time.Duration{0, 2 * time.Millisecond, 20 * time.Millisecond} {
 		missed := make(chan string, 1000)
 		tp, err := tape.Replay(answers, func(req *rules.Request) { missed <- req.Method + " " + req.URL })

@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // A package that asks for apply configurations gets them. They build, and go with the marker.
 func TestApplyConfigurations(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
 	o := Options{Dir: dir, HeaderFile: "hack/boilerplate.go.txt"}

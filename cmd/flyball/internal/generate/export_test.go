@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // The source of the standard library is read only for a definition that has a type of it, and nothing differs then.
 func TestStandardLibrary(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	t.Parallel()
 	dir := newProject(t, "shop.txtar")
 	o := Options{Dir: dir, Env: []string{"CGO_ENABLED=1"}}

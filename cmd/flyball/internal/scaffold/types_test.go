@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // nested has all elements of API types.
@@ -57,6 +59,7 @@ type Thing struct {
 
 // The generated functions for nested types compile in a module of their own, and lose nothing.
 func TestNestedConversion(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	types, err := parseTypes("thing_types.go", []byte(nested))
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func cuts(w http.ResponseWriter, text string, objects int) {
 // weigh weighs what the server has, and returns what was said meanwhile.
 func (s *stub) weigh(t *testing.T, what Selection) (r *Report, said []string, waits []time.Duration, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // only a hanging test takes so long
 	defer cancel()
 	r, err = Cluster(ctx, &rest.Config{Host: s.URL}, scheme.New(), Options{
 		Selection: what,

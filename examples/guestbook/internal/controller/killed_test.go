@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/run"
 	"github.com/flyball-io/flyball/test/operatortest"
@@ -35,6 +36,7 @@ const (
 // Guestbooks are created, changed and deleted. In the end each has exactly its own children, and
 // they are as it says. With FLYBALL_LONG=1 there are 100 kills.
 func TestLeaderKilled(t *testing.T) {
+	tier.Audit(t, "kills programs at moments of the real clock")
 	kills := 5
 	if os.Getenv("FLYBALL_LONG") != "" {
 		kills = 100

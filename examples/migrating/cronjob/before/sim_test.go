@@ -21,6 +21,7 @@ import (
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/examples/migrating/cronjob/api"
 	"github.com/flyball-io/flyball/internal/leaktest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/sim"
 )
 
@@ -38,6 +39,7 @@ func TestJobIsMadeTwice(t *testing.T) {
 		sim.Check(t, s)
 		return
 	}
+	tier.NotShort(t, "starts another process")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestJobIsMadeTwice$", "-sim.replay=stale~4@2:ADDED:jobs.batch/default/a-946684800")
 	cmd.Env = append(os.Environ(), again+"=1")
 	out, err := cmd.CombinedOutput()
