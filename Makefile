@@ -27,12 +27,12 @@ build: ## compile every module
 
 # The real control plane: built once, minutes when cold, seconds afterwards.
 controlplane: ## build the real control plane: minutes once, then seconds
-	$(GO) run ./cmd/flyball controlplane --build-only
+	$(GO) run ./internal/buildservers controlplane
 
 # The rules of the API server in memory: minutes when cold, and seconds after the control plane, which has all of their
 # packages.
 rules: ## build the rules of the API server in memory: minutes once, then seconds
-	$(GO) run ./cmd/flyball apiserver --build-only
+	$(GO) run ./internal/buildservers rules
 
 ## Every change.
 

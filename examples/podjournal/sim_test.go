@@ -10,11 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/client"
+	_ "github.com/flyball-io/flyball/internal/simpart"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/sim"
 )
 
 // The journals are right whatever goes wrong.
 func TestSim(t *testing.T) {
+	tier.NotShort(t, "runs the rules of Kubernetes")
 	was := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	defer slog.SetDefault(was)

@@ -28,6 +28,7 @@ const alphaOf = "k8s.io/api/scheduling/v1alpha3"
 // and tables as memory, because their pages are touched while packages load: a package that is linked costs 50 to
 // 200 kB, also if nothing calls it. See ADR 12.
 func TestOrdinaryProgramLinksLittle(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./examples/podscaler")
 	list.Dir = filepath.Join("..", "..")
 	list.Env = append(os.Environ(), "GOWORK=") // with the newest libraries, those of the workspace

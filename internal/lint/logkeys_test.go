@@ -18,11 +18,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // TestLogKeysHaveOneType checks that each key of the log has one JSON type in all packages that a program can
 // import, those of the adapter too. Log stores refuse a line whose key has another type than before.
 func TestLogKeysHaveOneType(t *testing.T) {
+	tier.Audit(t, "runs the go command")
 	keys := logKeys(t)
 	if len(keys) < 50 {
 		t.Fatalf("found %d keys: the search is broken", len(keys))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/rbac"
 )
@@ -25,6 +26,7 @@ import (
 // TestRun runs a program without a Manager: it has the permissions of its roles and no others, its
 // requests are recorded, and the API server calls its webhook, also after a restart.
 func TestRun(t *testing.T) {
+	tier.NotShort(t, "starts an API server")
 	folder := t.TempDir()
 	t.Setenv(rbac.FolderVariable, folder)
 	t.Run("it", func(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/controller"
+	_ "github.com/flyball-io/flyball/internal/simpart"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/reconcile"
 	"github.com/flyball-io/flyball/sim"
 	"github.com/flyball-io/flyball/webhook"
@@ -22,6 +24,7 @@ import (
 
 // The simulation of a program has its webhooks, and is of one namespace if the program is.
 func TestScenario(t *testing.T) {
+	tier.NotShort(t, "runs the rules of Kubernetes")
 	var called atomic.Int64
 	program := Program{
 		Config: config(t), Namespaced: true,

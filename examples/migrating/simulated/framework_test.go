@@ -28,13 +28,17 @@ import (
 
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/leaktest"
+	_ "github.com/flyball-io/flyball/internal/simpart"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/sim"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	if err := flag.Set("sim.pairs", "50"); err != nil { // unless the command line has more
-		panic(err)
+	if tier.InAudit() {
+		if err := flag.Set("sim.pairs", "50"); err != nil { // unless the command line has more
+			panic(err)
+		}
 	}
 	leaktest.Main(apiserver.Wrap(m))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/condition"
+	_ "github.com/flyball-io/flyball/internal/simpart"
 	"github.com/flyball-io/flyball/sim"
 	"github.com/flyball-io/flyball/test/operatortest"
 

@@ -21,6 +21,7 @@ import (
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/examples/migrating/cronjob/api"
 	"github.com/flyball-io/flyball/internal/leaktest"
+	_ "github.com/flyball-io/flyball/internal/simpart"
 	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/sim"
 )

@@ -10,6 +10,7 @@ import (
 	"github.com/flyball-io/flyball"
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/leaktest"
+	_ "github.com/flyball-io/flyball/internal/simpart"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/sim"
 )

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"strconv"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -12,13 +11,14 @@ import (
 
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/internal/leaktest"
+	_ "github.com/flyball-io/flyball/internal/simpart"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/sim"
 )
 
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
-	// Unless the command line says so there are few pairs: its resyncs take long.
-	if n, err := strconv.Atoi(flag.Lookup("sim.pairs").DefValue); err != nil || n > 20 {
+	if tier.InAudit() { // few pairs, unless the command line has more: resyncs take long
 		if err := flag.Set("sim.pairs", "20"); err != nil {
 			panic(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/examples/migrating/memcached/api"
 	"github.com/flyball-io/flyball/internal/leaktest"
+	_ "github.com/flyball-io/flyball/internal/simpart"
 	"github.com/flyball-io/flyball/scheme"
 	"github.com/flyball-io/flyball/sim"
 )
