@@ -39,8 +39,8 @@ rules: ## build the rules of the API server in memory: minutes once, then second
 short: ## the tests that need no server and no other process
 	$(GO) test $(TESTFLAGS) -short ./...
 
-# The core and the samples, with the API server in memory. The packages whose tests wait longest begin first.
-LONG    := ./apiserver ./sim ./reflector ./ops/leader
+# The core and the samples, with the API server in memory. The packages whose tests take longest begin first.
+LONG    := ./apiserver ./test/operatortest ./sim
 SAMPLES := $(filter ./examples/%,$(PACKAGES))
 test: rules ## the tests of the core and the samples, with the API server in memory
 	FLYBALL_REAL=0 $(GO) test $(TESTFLAGS) -timeout 30m $(LONG) ./... $(SAMPLES)

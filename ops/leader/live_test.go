@@ -7,15 +7,18 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/leader"
 	"github.com/flyball-io/flyball/test/servertest"
@@ -36,6 +39,23 @@ func TestMain(m *testing.M) {
 func dial(t *testing.T) *client.Live {
 	t.Helper()
 	return livetest.Client(t, servertest.Shared(t), client.Options{})
+}
+
+// world runs a test with a server of its own, in memory and in a bubble: time is virtual, and connections are pipes. If the
+// tests run on a real control plane, the test has that one, and the real clock.
+func world(t *testing.T, test func(t *testing.T, c *client.Live, ns string)) {
+	t.Helper()
+	t.Parallel()
+	if servertest.Real() {
+		test(t, dial(t), servertest.Namespace(t, servertest.Shared(t)))
+		return
+	}
+	tier.NotShort(t, "starts an API server")
+	apiserver.Start(t, apiserver.Options{}) // the rules are there
+	synctest.Test(t, func(t *testing.T) {
+		s := apiserver.Start(t, apiserver.Options{InMemory: true, RBAC: true, Controllers: []string{"*"}})
+		test(t, livetest.Client(t, s, client.Options{}), servertest.Namespace(t, &servertest.Server{Memory: s}))
+	})
 }
 
 // candidacy is a running elector.
@@ -102,10 +122,9 @@ func watching(o leader.Options, holder string) (leader.Options, <-chan struct{})
 	return o, seen
 }
 
-func TestReleasedLeaseIsTakenOver(t *testing.T) {
-	t.Parallel()
-	c := dial(t)
-	ns := servertest.Namespace(t, servertest.Shared(t))
+func TestReleasedLeaseIsTakenOver(t *testing.T) { world(t, releasedLeaseIsTakenOver) }
+
+func releasedLeaseIsTakenOver(t *testing.T, c *client.Live, ns string) {
 	key := object.Key{Namespace: ns, Name: "operator"}
 	a := run(t, c, options(ns, "a"))
 	await(t, "a leads", a.began)
@@ -150,32 +169,30 @@ func TestReleasedLeaseIsTakenOver(t *testing.T) {
 // A leader that dies without releasing is replaced when its term is over. The Lease has the form of
 // client-go's election, with and without a release.
 func TestLiveLeaseOfADeadLeader(t *testing.T) {
-	t.Parallel()
-	c := dial(t)
-	ns := servertest.Namespace(t, servertest.Shared(t))
 	for name, spec := range map[string]coordinationv1.LeaseSpec{
 		"held":     {HolderIdentity: new("host_5b1e"), LeaseDurationSeconds: new(int32(1)), LeaseTransitions: new(int32(3))},
 		"released": {HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), LeaseTransitions: new(int32(3))},
 		"empty":    {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if spec.HolderIdentity != nil {
-				now := metav1.NowMicro()
-				spec.AcquireTime, spec.RenewTime = &now, &now
-			}
-			made := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: spec}
-			if _, err := client.Create(t.Context(), c, made); err != nil {
-				t.Fatal(err)
-			}
-			o := options(ns, "a")
-			o.Name = name
-			a := run(t, c, o)
-			await(t, "a leads", a.began)
-			lease, err := client.Get[coordinationv1.Lease](t.Context(), c, object.KeyOf(made))
-			if err != nil || *lease.Spec.HolderIdentity != "a" || *lease.Spec.LeaseTransitions%3 != 1 {
-				t.Errorf("%+v, %v", lease.Spec, err)
-			}
+			world(t, func(t *testing.T, c *client.Live, ns string) {
+				if spec.HolderIdentity != nil {
+					now := metav1.NowMicro()
+					spec.AcquireTime, spec.RenewTime = &now, &now
+				}
+				made := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: spec}
+				if _, err := client.Create(t.Context(), c, made); err != nil {
+					t.Fatal(err)
+				}
+				o := options(ns, "a")
+				o.Name = name
+				a := run(t, c, o)
+				await(t, "a leads", a.began)
+				lease, err := client.Get[coordinationv1.Lease](t.Context(), c, object.KeyOf(made))
+				if err != nil || *lease.Spec.HolderIdentity != "a" || *lease.Spec.LeaseTransitions%3 != 1 {
+					t.Errorf("%+v, %v", lease.Spec, err)
+				}
+			})
 		})
 	}
 }
