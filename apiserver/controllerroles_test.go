@@ -13,6 +13,7 @@ import (
 // With RBAC the controllers do all that they do without: what they ask for is what the roles of the real ones allow. In
 // a bubble they wait for nothing.
 func TestControllersHaveTheirRoles(t *testing.T) {
+	t.Parallel()
 	apiserver.Start(t, apiserver.Options{}) // the rules are there
 	for _, c := range slices.Concat(controlledCases, applicationCases, claimCases) {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 // Answers about custom resources from memory, and from the file of an earlier process, equal those of rules, whatever
 // their definition reads. The definitions are drawn. Names, uids, versions and times differ from question to question.
 func TestRememberedCustomResourcesAreThoseOfRules(t *testing.T) {
+	t.Parallel() // it mostly waits for the rules
 	const processes, questions = 2, 16
 	drawn := 6
 	if tier.InAudit() {

@@ -12,6 +12,7 @@ import (
 // Cached objects, in protobuf or as metadata, equal the answers of rules. A request with the parameter pretty is always
 // answered by rules.
 func TestRememberedFormsAreThoseOfRules(t *testing.T) {
+	t.Parallel() // it mostly waits for the rules
 	const proto, partial = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	server := apiserver.Start(t, apiserver.Options{})
 	client := &http.Client{}

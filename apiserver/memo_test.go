@@ -34,6 +34,7 @@ import (
 // protobuf, with many names, times, uids and versions. Some of the names mean something to some kinds. Without
 // FLYBALL_LONG some questions of each kind and format are asked.
 func TestRememberedAnswersAreThoseOfRules(t *testing.T) {
+	t.Parallel() // it mostly waits for the rules
 	direct := apiserver.Direct(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	questions := someOf(t, random, creations(t, direct), direct)

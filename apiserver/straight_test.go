@@ -12,6 +12,7 @@ import (
 // A read that the server answers by itself is answered as the rules answer it. With "pretty" in the query they
 // are always asked.
 func TestReadsAreThoseOfTheRules(t *testing.T) {
+	t.Parallel() // it mostly waits for the rules
 	memory := apiserver.Start(t, apiserver.Options{})
 	client := &http.Client{}
 	defer client.CloseIdleConnections()

@@ -66,3 +66,19 @@ func TestDocumentsNameTargets(t *testing.T) {
 		t.Errorf("found %d commands: the search is broken", found)
 	}
 }
+
+// TestTheGateTestsEachModule checks that each module of the workspace has a target that the gate calls. By their folders,
+// "make test" has the root and the samples, "make programs" the adapters and the tool; the laboratory is compiled only.
+func TestTheGateTestsEachModule(t *testing.T) {
+	_, uses, _ := strings.Cut(document(t, "go.work"), "use (\n")
+	uses, _, found := strings.Cut(uses, ")")
+	if !found {
+		t.Fatal("go.work: no list of modules")
+	}
+	for _, folder := range strings.Fields(uses) {
+		top, _, _ := strings.Cut(strings.TrimPrefix(folder, "./"), "/")
+		if !slices.Contains([]string{".", "examples", "cmd", "adapter", "lab"}, top) {
+			t.Errorf("go.work: no target of the gate tests the module %s: the Makefile filters modules by their folders", folder)
+		}
+	}
+}
