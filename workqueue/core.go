@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"container/heap"
 	"math"
 	"time"
 )
@@ -13,28 +14,24 @@ import (
 // calls.
 //
 // Operations on delayed items and priorities take O(log n) in their number. All others take
-// constant time, but for the few that grow or trim the memory of the queue.
+// constant time, but for the few that grow or shrink the map of the keys.
 //
 // A core must not be used by two goroutines at once.
 type core[K comparable, V any] struct {
 	opts          Options[K, V]
-	entries[K, V]      // every key that is delayed, ready or in flight
-	delayed       heap // by due time
-	ready         ready
-	running       list // in flight, in order of hand-out
-	reruns        reruns
-	readyOnDone   int // number of keys in flight that become ready on Done
-
-	backoffs map[number]int64 // end of the last backoff, for entries that had one
+	entries[K, V] // every key that is delayed, ready or in flight
+	delayed       delayed[K, V]
+	ready         ready[K, V]
+	running       list[K, V] // in flight, in order of hand-out
+	reruns        list[K, V] // added while in flight and not handed out since, in order of due time
+	readyOnDone   int        // number of keys in flight that become ready on Done
 
 	start     time.Time
 	latest    int64
-	nextCheck int64  // next check for too much memory
-	sequence  uint64 // of delayed adds: the tie-break of equal due times
+	sequence  uint64 // of delayed adds
 	down      bool
 	lastByAge bool // the last hand-out was out of order, by age
 
-	inFlight  int
 	startSum  int64 // sum of the stamps of all items in flight, modulo 2^64
 	adds      uint64
 	retries   uint64
@@ -47,9 +44,7 @@ func newCore[K comparable, V any](opts Options[K, V], start time.Time) (*core[K,
 	if err != nil {
 		return nil, err
 	}
-	c := &core[K, V]{opts: opts, start: start}
-	c.entries.init()
-	return c, nil
+	return &core[K, V]{opts: opts, start: start, entries: entries[K, V]{entries: map[K]*entry[K, V]{}, keep: defaultKeep}}, nil
 }
 
 // add queues key as o says, and returns its delay. After shutDown it does nothing.
@@ -57,57 +52,59 @@ func (c *core[K, V]) add(key K, o AddOptions[V], t int64) time.Duration {
 	if c.down {
 		return 0
 	}
-	hash := c.hash(key) // before anything changes: it panics for a key that cannot be compared
-	t = c.advanceAndTrim(t)
-	n := c.find(key, hash)
+	e := c.entries.entries[key] // before anything changes: it panics for a key that cannot be compared
+	t = c.advance(t)
 	delay, backoff := max(0, int64(o.After)), int64(0)
 	if o.RateLimited {
-		backoff = c.backoff(n, key, t)
+		backoff = c.backoff(e, key, t)
 		delay = max(delay, backoff)
 	}
 
-	if n == 0 {
-		n = c.insert(key, hash)
+	if e == nil {
+		e = c.insert(key)
 	}
-	c.merge(n, o.Value, o.Priority)
-	if backoff > 0 {
-		c.recordBackoff(n, t, backoff)
+	c.merge(e, o.Value, o.Priority)
+	if e.backoff <= t && backoff > 0 {
+		e.backoff = later(t, backoff)
 	}
-	c.schedule(n, delay, t)
+	c.schedule(e, delay, t)
 	return time.Duration(delay)
 }
 
-// merge combines an add with the pending add of n, if there is one.
-func (c *core[K, V]) merge(n number, value V, priority int) {
-	e, d := c.node(n), c.cell(n)
+// merge combines an add with the pending add of e, if there is one.
+func (c *core[K, V]) merge(e *entry[K, V], value V, priority int) {
 	if e.place == nowhere {
-		d.value = value
-		e.setPriority(priority)
+		e.value, e.priority = value, priority
 		return
 	}
-	d.value = c.opts.Merge(d.value, value)
-	if priority > c.priority(e) {
-		c.raise(n, priority)
+	e.value = c.opts.Merge(e.value, value)
+	switch {
+	case priority <= e.priority:
+	case e.place == isReady && !e.inFlight:
+		c.ready.raise(e, priority)
+	default:
+		e.priority = priority
 	}
 }
 
-// schedule makes n ready at t + delay. An earlier time that n already has stays.
-func (c *core[K, V]) schedule(n number, delay, t int64) {
-	switch e := c.node(n); {
+// schedule makes e ready at t + delay. An earlier time that e already has stays.
+func (c *core[K, V]) schedule(e *entry[K, V], delay, t int64) {
+	switch {
 	case e.place == isReady:
 	case delay == 0:
 		if e.place == isDelayed {
-			c.delayed.remove(n)
+			c.delayed.remove(e)
 		}
-		c.admit(n, t)
+		c.admit(e, t)
 	case e.place == isDelayed:
-		if due := later(t, delay); due < c.delayed.rank(n) {
-			c.delayed.push(n, due, c.delayed.remove(n).seq)
+		if due := later(t, delay); due < e.due {
+			e.due = due
+			heap.Fix(&c.delayed, int(e.index))
 		}
 	default:
 		c.sequence++
-		e.place = isDelayed
-		c.delayed.push(n, later(t, delay), c.sequence)
+		e.place, e.due, e.seq = isDelayed, later(t, delay), c.sequence
+		heap.Push(&c.delayed, e)
 	}
 }
 
@@ -115,24 +112,19 @@ func (c *core[K, V]) schedule(n number, delay, t int64) {
 // ready. The item is in flight until done. After shutDown, once nothing is in flight, get reports
 // false for ever.
 func (c *core[K, V]) get(t int64, item *Item[K, V]) bool {
-	t = c.advanceAndTrim(t)
-	n := c.next(t)
-	if n == 0 {
+	t = c.advance(t)
+	e := c.next(t)
+	if e == nil {
 		return false
 	}
-	e, d := c.node(n), c.cell(n)
-	priority := c.priority(e)
-	c.ready.remove(c.nodes, n)
-	item.Key, item.Value, item.Priority, item.Waited = d.key, d.value, priority, time.Duration(t-e.stamp)
-	if len(c.reruns.added) > 0 {
-		if added, ok := c.reruns.remove(n); ok {
-			item.Waited = time.Duration(t - added)
-		}
+	c.ready.remove(e)
+	if e.rerun {
+		c.reruns.remove(e, byRerun)
 	}
+	item.Key, item.Value, item.Priority, item.Waited = e.key, e.value, e.priority, time.Duration(t-e.due)
 	var none V
-	d.value, e.place, e.inFlight, e.stamp = none, nowhere, true, t
-	c.running.append(c.nodes, n)
-	c.inFlight++
+	e.value, e.place, e.inFlight, e.rerun, e.stamp = none, nowhere, true, false, t
+	c.running.append(e, byTurn)
 	c.startSum += t
 	if c.opts.Waited != nil {
 		c.opts.Waited(item.Waited)
@@ -142,10 +134,9 @@ func (c *core[K, V]) get(t int64, item *Item[K, V]) bool {
 
 // next chooses the item to hand out at t. It is the front of the highest level, or the item that
 // has been ready longest, if that has waited MaxWait. Age decides at most every second time.
-func (c *core[K, V]) next(t int64) number {
-	front := c.ready.front()
-	oldest := c.ready.oldestReady(c.nodes)
-	if front == oldest || c.lastByAge || c.opts.MaxWait < 0 || t-c.node(oldest).stamp < int64(c.opts.MaxWait) {
+func (c *core[K, V]) next(t int64) *entry[K, V] {
+	front, oldest := c.ready.front(), c.ready.ages.head
+	if front == oldest || c.lastByAge || c.opts.MaxWait < 0 || t-oldest.stamp < int64(c.opts.MaxWait) {
 		c.lastByAge = false
 		return front
 	}
@@ -154,38 +145,25 @@ func (c *core[K, V]) next(t int64) number {
 	return oldest
 }
 
-// findInFlight returns the entry of a key in flight, or zero. It compares the four oldest items in
-// flight before it hashes the key.
-func (c *core[K, V]) findInFlight(key K) number {
-	n := c.running.head
-	for range 4 {
-		if n == 0 {
-			return 0
-		}
-		if c.cell(n).key == key {
-			return n
-		}
-		n = c.node(n).links.next
+// findInFlight returns the entry of a key in flight, or nil.
+func (c *core[K, V]) findInFlight(key K) *entry[K, V] {
+	if e := c.entries.entries[key]; e != nil && e.inFlight {
+		return e
 	}
-	if n = c.find(key, c.hash(key)); n != 0 && c.node(n).inFlight {
-		return n
-	}
-	return 0
+	return nil
 }
 
-// needsNoClock reports whether done of n needs no clock.
-func (c *core[K, V]) needsNoClock(n number) bool {
-	return c.node(n).place == nowhere && c.opts.Worked == nil
+// needsNoClock reports whether done of e needs no clock.
+func (c *core[K, V]) needsNoClock(e *entry[K, V]) bool {
+	return e.place == nowhere && c.opts.Worked == nil
 }
 
-// done ends the work on n, which is in flight. If its key was added since get, it is ready again as
+// done ends the work on e, which is in flight. If its key was added since get, it is ready again as
 // of t.
-func (c *core[K, V]) done(n number, t int64) {
+func (c *core[K, V]) done(e *entry[K, V], t int64) {
 	t = c.advance(t)
-	c.running.remove(c.nodes, n)
-	e := c.node(n)
+	c.running.remove(e, byTurn)
 	e.inFlight = false
-	c.inFlight--
 	c.startSum -= e.stamp
 	if c.opts.Worked != nil {
 		c.opts.Worked(time.Duration(t - e.stamp))
@@ -194,36 +172,34 @@ func (c *core[K, V]) done(n number, t int64) {
 	case isReady:
 		c.readyOnDone--
 		e.stamp = t
-		c.ready.append(c.nodes, n, e.priority())
+		c.ready.append(e)
 	case nowhere:
-		c.release(n)
+		c.release(e)
+		c.shrink()
 	}
 }
 
 // forget clears the failures that the rate limiter has counted for key.
 func (c *core[K, V]) forget(key K) {
 	c.opts.RateLimiter.Forget(key)
-	if c.used == 0 {
-		return
-	}
-	if n := c.find(key, c.hash(key)); n != 0 {
-		c.clearBackoff(n)
+	if e := c.entries.entries[key]; e != nil {
+		e.backoff = 0
 	}
 }
 
 // len returns the number of ready items. It does not count delayed items nor those in flight.
 func (c *core[K, V]) len(t int64) int {
-	c.advanceAndTrim(t)
-	return c.ready.n
+	c.advance(t)
+	return c.ready.ages.n
 }
 
 // nextDue returns the time when the next delayed item becomes ready. It reports false when none is
 // delayed.
 func (c *core[K, V]) nextDue() (int64, bool) {
-	if len(c.delayed.items) == 0 {
+	if len(c.delayed) == 0 {
 		return 0, false
 	}
-	return c.delayed.items[0].rank, true
+	return c.delayed[0].due, true
 }
 
 // shutDown rejects all further adds, and drops the items that are still delayed at t. Items that
@@ -234,113 +210,55 @@ func (c *core[K, V]) shutDown(t int64) {
 	}
 	c.advance(t)
 	c.down = true
-	delayed := c.delayed.items
-	c.delayed = heap{}
-	for _, r := range delayed {
-		c.node(r.n).place = nowhere
-		if !c.node(r.n).inFlight {
-			c.release(r.n)
-		} else {
+	for _, e := range c.delayed {
+		if e.place = nowhere; e.inFlight {
 			var none V
-			c.cell(r.n).value = none
+			e.value = none
+		} else {
+			c.release(e)
 		}
 	}
+	c.delayed = nil
+	c.shrink()
 }
 
 // drained reports whether the queue is shut down with nothing ready and nothing in flight. Once
 // true, it stays true.
-func (c *core[K, V]) drained() bool { return c.down && c.ready.n == 0 && c.inFlight == 0 }
-
-// advanceAndTrim is advance, plus the check for too much memory. The check may renumber entries: a
-// caller must not hold a number across it.
-func (c *core[K, V]) advanceAndTrim(t int64) int64 {
-	t = c.advance(t)
-	if t >= c.nextCheck {
-		c.checkMemory()
-	}
-	return t
-}
+func (c *core[K, V]) drained() bool { return c.down && c.ready.ages.n == 0 && c.running.n == 0 }
 
 // advance sets the clock to t, makes all due items ready, and returns the clock.
 func (c *core[K, V]) advance(t int64) int64 {
 	c.latest = max(c.latest, t)
-	for len(c.delayed.items) > 0 && c.delayed.items[0].rank <= c.latest {
-		first := c.delayed.items[0]
-		c.delayed.remove(first.n)
-		c.admit(first.n, first.rank)
+	for len(c.delayed) > 0 && c.delayed[0].due <= c.latest {
+		first := c.delayed[0]
+		c.delayed.remove(first)
+		c.admit(first, first.due)
 	}
 	return c.latest
 }
 
-// admit makes n ready as of stamp. An item in flight becomes ready on Done.
-func (c *core[K, V]) admit(n number, stamp int64) {
+// admit makes e ready as of t, when its add was due. An item in flight becomes ready on Done.
+func (c *core[K, V]) admit(e *entry[K, V], t int64) {
 	c.adds++
-	e := c.node(n)
-	e.place = isReady
+	e.place, e.due = isReady, t
 	if e.inFlight {
 		c.readyOnDone++
-		c.reruns.append(n, stamp)
+		e.rerun = true
+		c.reruns.append(e, byRerun)
 		return
 	}
-	e.stamp = stamp
-	c.ready.append(c.nodes, n, e.priority())
+	e.stamp = t
+	c.ready.append(e)
 }
 
 // backoff counts a failure of key and returns its delay. If an immediate add made the key run before its
 // last backoff was over, the failure is not counted: the delay is the rest of that backoff.
-func (c *core[K, V]) backoff(n number, key K, t int64) int64 {
+func (c *core[K, V]) backoff(e *entry[K, V], key K, t int64) int64 {
 	c.retries++
-	if n != 0 && c.node(n).inFlight && c.backoffs[n] > t {
-		return c.backoffs[n] - t
+	if e != nil && e.inFlight && e.backoff > t {
+		return e.backoff - t
 	}
 	return max(0, int64(c.opts.RateLimiter.When(key, c.start.Add(time.Duration(t)))))
-}
-
-// recordBackoff records a backoff that begins at t. It keeps a recorded one that has not ended.
-func (c *core[K, V]) recordBackoff(n number, t, backoff int64) {
-	if c.backoffs[n] > t {
-		return
-	}
-	if c.backoffs == nil {
-		c.backoffs = map[number]int64{}
-	}
-	c.backoffs[n] = later(t, backoff)
-	c.node(n).backedOff = true
-}
-
-// clearBackoff clears the recorded backoff of n.
-func (c *core[K, V]) clearBackoff(n number) {
-	if e := c.node(n); e.backedOff {
-		e.backedOff = false
-		if delete(c.backoffs, n); len(c.backoffs) == 0 {
-			c.backoffs = nil
-		}
-	}
-}
-
-// priority returns the priority of the pending add of e.
-func (c *core[K, V]) priority(e *node) int {
-	if e.place == isReady && !e.inFlight {
-		return c.ready.levels[e.level].priority
-	}
-	return e.priority()
-}
-
-// raise sets a higher priority for the pending add of n. A ready item moves to the end of its new
-// level and keeps its stamp.
-func (c *core[K, V]) raise(n number, priority int) {
-	if e := c.node(n); e.place == isReady && !e.inFlight {
-		c.ready.raise(c.nodes, n, priority)
-	} else {
-		e.setPriority(priority)
-	}
-}
-
-func (c *core[K, V]) release(n number) {
-	c.clearBackoff(n)
-	if c.entries.release(n) {
-		c.delayed, c.ready = heap{}, ready{}
-	}
 }
 
 // later returns t + delay, or the largest time if that overflows.

@@ -1,142 +1,151 @@
 package workqueue
 
-import "hash/maphash"
+import (
+	"container/heap"
+	"maps"
+	"slices"
+)
 
-// entries holds all keys of a core, in pages, and the table that finds them.
-type entries[K comparable, V any] struct {
-	limits  limits
-	seed    maphash.Seed
-	table   table
-	nodes   nodes
-	cells   pages[cell[K, V]]
-	free    number // head of the free list, linked by links.next
-	nextNew number // the lowest number never used
-	used    int    // number of entries in use
-	peak    int    // maximum of used since it was zero, or since the last check
+// place is the state of a key's pending add. It is independent of inFlight: a key in flight may
+// have a pending add as well.
+type place uint8
+
+const (
+	nowhere   place = iota // no pending add: the key is in flight only
+	isDelayed              // in core.delayed
+	isReady                // in core.ready; while in flight, it joins ready on Done
+)
+
+// entry is a key that is delayed, ready or in flight.
+type entry[K comparable, V any] struct {
+	value    V // of the pending add
+	key      K
+	priority int    // of the pending add
+	due      int64  // when the pending add is due, or was
+	seq      uint64 // of a delayed entry: the tie-break of equal due times
+	stamp    int64  // ready since, or in flight since
+	backoff  int64  // end of the last backoff, or zero
+	index    int32  // in core.delayed
+	place    place
+	inFlight bool
+	rerun    bool // in core.reruns
+	links    [3]links[K, V]
 }
 
-func (x *entries[K, V]) init() {
-	x.limits, x.seed = defaultLimits, maphash.MakeSeed()
-	x.reset()
+// links are the neighbours of an entry in a list.
+type links[K comparable, V any] struct{ prev, next *entry[K, V] }
+
+// The links that a list uses. An entry is in one list of each at most.
+const (
+	byTurn  = iota // the ready items of a priority, or what is in flight
+	byAge          // all ready items
+	byRerun        // what was added while in flight
+)
+
+// list is a doubly linked list through the entries.
+type list[K comparable, V any] struct {
+	head, tail *entry[K, V]
+	n          int
 }
 
-func (x *entries[K, V]) reset() {
-	x.nodes, x.cells, x.free, x.nextNew = nil, nil, 0, 1
-	x.table.reset(2)
-}
-
-func (x *entries[K, V]) node(n number) *node       { return x.nodes.at(n) }
-func (x *entries[K, V]) cell(n number) *cell[K, V] { return x.cells.at(n) }
-
-func (x *entries[K, V]) hash(key K) uint32 { return uint32(maphash.Comparable(x.seed, key)) }
-
-// find returns the entry of key, or zero. hash is the hash of key.
-func (x *entries[K, V]) find(key K, hash uint32) number {
-	tag := tagOf(hash)
-	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
-		g := &x.table.groups[at]
-		for w := range g.tags {
-			for m := matchTags(g.tags[w], tag); m != 0; m &= m - 1 {
-				if n := g.entries[4*w+slotOf(m)]; x.node(n).inUse && x.cell(n).key == key {
-					return n
-				}
-			}
-		}
-		if g.hasFree() {
-			return 0
-		}
+func (l *list[K, V]) append(e *entry[K, V], by int) {
+	e.links[by] = links[K, V]{prev: l.tail}
+	if l.tail == nil {
+		l.head = e
+	} else {
+		l.tail.links[by].next = e
 	}
+	l.tail = e
+	l.n++
+}
+
+func (l *list[K, V]) remove(e *entry[K, V], by int) {
+	at := e.links[by]
+	if at.prev == nil {
+		l.head = at.next
+	} else {
+		at.prev.links[by].next = at.next
+	}
+	if at.next == nil {
+		l.tail = at.prev
+	} else {
+		at.next.links[by].prev = at.prev
+	}
+	e.links[by] = links[K, V]{}
+	l.n--
+}
+
+// delayed is a heap of entries by due time. Equal times come in order of seq. Its methods are those
+// of heap.Interface.
+type delayed[K comparable, V any] []*entry[K, V]
+
+func (d delayed[K, V]) Len() int { return len(d) }
+
+func (d delayed[K, V]) Less(i, j int) bool {
+	return d[i].due < d[j].due || d[i].due == d[j].due && d[i].seq < d[j].seq
+}
+
+func (d delayed[K, V]) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].index, d[j].index = int32(i), int32(j)
+}
+
+func (d *delayed[K, V]) Push(x any) {
+	e := x.(*entry[K, V])
+	e.index = int32(len(*d))
+	*d = append(*d, e)
+}
+
+func (d *delayed[K, V]) Pop() any {
+	last := len(*d) - 1
+	e := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return e
+}
+
+func (d *delayed[K, V]) remove(e *entry[K, V]) { heap.Remove(d, int(e.index)) }
+
+// defaultKeep is the number of keys whose memory a queue does not return.
+const defaultKeep = 1024
+
+// entries holds all keys of a core.
+type entries[K comparable, V any] struct {
+	entries map[K]*entry[K, V]
+	free    []*entry[K, V] // at most keep
+	keep    int            // defaultKeep, but in tests
+	peak    int            // maximum of len(entries) since the map was made
 }
 
 // insert makes an entry for a key that has none. The entry has no pending add.
-func (x *entries[K, V]) insert(key K, hash uint32) number {
-	n := x.free
-	if n != 0 {
-		x.free = x.node(n).links.next
+func (x *entries[K, V]) insert(key K) *entry[K, V] {
+	var e *entry[K, V]
+	if last := len(x.free) - 1; last >= 0 {
+		e, x.free = x.free[last], x.free[:last]
 	} else {
-		n = x.nextNew
-		if int(n) >= x.room() {
-			x.nodes.grow()
-			x.cells.grow()
-		}
-		x.nextNew++
+		e = new(entry[K, V])
 	}
-	e := x.node(n)
-	e.hash, x.cell(n).key = hash, key
-	x.addSlot(n, hash)
-	e.inUse = true
-	x.used++
-	x.peak = max(x.peak, x.used)
-	return n
+	e.key = key
+	x.entries[key] = e
+	x.peak = max(x.peak, len(x.entries))
+	return e
 }
 
-// addSlot names n in the table: in the slot of a released entry with the same tag, or in a free one.
-func (x *entries[K, V]) addSlot(n number, hash uint32) {
-	if x.table.unfilled == 0 {
-		x.extend()
-	}
-	tag := tagOf(hash)
-	for at := x.table.home(hash); ; at = x.table.home(at + 1) {
-		g := &x.table.groups[at]
-		for w := range g.tags {
-			for m := matchTags(g.tags[w], tag); m != 0; m &= m - 1 {
-				slot := &g.entries[4*w+slotOf(m)]
-				if other := x.node(*slot); !other.inUse || tagOf(other.hash) != tag {
-					*slot = n
-					return
-				}
-			}
-		}
-		if g.hasFree() {
-			g.put(g.used(), hash, n)
-			x.table.unfilled--
-			return
-		}
+// release removes e.
+func (x *entries[K, V]) release(e *entry[K, V]) {
+	delete(x.entries, e.key)
+	if *e = (entry[K, V]{}); len(x.free) < x.keep {
+		x.free = append(x.free, e)
 	}
 }
 
-// extend makes free slots: it doubles the table, or removes slots of released entries.
-func (x *entries[K, V]) extend() {
-	size := len(x.table.groups)
-	if 2*x.used > 7*size {
-		size *= 2
-	}
-	x.rehash(size)
-}
-
-// rehash builds a table of size groups with all entries in use.
-func (x *entries[K, V]) rehash(size int) {
-	x.table.reset(size)
-	for n := number(1); n < x.nextNew; n++ {
-		if e := x.node(n); e.inUse {
-			x.table.insert(e.hash, n)
-		}
+// shrink makes the map and the heap anew once they hold an eighth of what they held: neither returns memory by
+// itself.
+func (c *core[K, V]) shrink() {
+	if n := len(c.entries.entries); c.peak > c.keep && n < c.peak/8 {
+		small := make(map[K]*entry[K, V], n)
+		maps.Copy(small, c.entries.entries)
+		c.entries.entries, c.peak = small, n
+		c.delayed = slices.Clone(c.delayed)
 	}
 }
-
-// release removes the key of n. When the queue becomes empty and the last busy period needed far
-// less memory than it holds, release frees all memory and reports true. So one burst does not hold
-// memory for ever, and repeated bursts do not allocate again.
-func (x *entries[K, V]) release(n number) bool {
-	e := x.node(n)
-	e.inUse = false
-	e.links.next, x.free = x.free, n
-	*x.cell(n) = cell[K, V]{}
-	if x.used--; x.used > 0 {
-		return false
-	}
-	peak := x.peak
-	x.peak = 0
-	if room := x.room(); room <= x.limits.keep || room <= 4*peak {
-		if !x.table.halfUnfilled() {
-			x.table.reset(len(x.table.groups))
-		}
-		x.free, x.nextNew = 0, 1 // in order again: keys that follow each other are neighbours in memory
-		return false
-	}
-	x.reset()
-	return true
-}
-
-// room returns the number of entries that the pages can hold.
-func (x *entries[K, V]) room() int { return x.nodes.room() }

@@ -28,8 +28,8 @@ func (c *Core[K, V]) Get(now time.Time) (item Item[K, V], ok bool) {
 }
 
 func (c *Core[K, V]) Done(key K, now time.Time) {
-	if n := c.findInFlight(key); n != 0 {
-		c.done(n, c.since(now))
+	if e := c.findInFlight(key); e != nil {
+		c.done(e, c.since(now))
 	}
 }
 
@@ -47,11 +47,8 @@ func (c *Core[K, V]) ShutDown(now time.Time)       { c.shutDown(c.since(now)) }
 func (c *Core[K, V]) ShuttingDown() bool           { return c.down }
 func (c *Core[K, V]) Drained() bool                { return c.drained() }
 
-// Eager lowers the limits of c: it trims at every opportunity, instead of once a minute.
-func (c *core[K, V]) Eager() { c.limits, c.nextCheck = limits{trim: 1}, 0 }
+// Eager makes c return memory at every opportunity.
+func (c *core[K, V]) Eager() { c.keep = 0 }
 
-// Eager lowers the limits of the core.
+// Eager makes the core return memory at every opportunity.
 func (q *Queue[K, V]) Eager() { q.core.Eager() }
-
-// Room returns the number of keys for which c holds memory.
-func (c *core[K, V]) Room() int { return c.room() }

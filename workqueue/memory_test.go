@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"math"
+	"reflect"
 	"runtime"
 	"testing"
 	"time"
@@ -99,94 +100,83 @@ func TestParkedGetKeepsNothingAlive(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// One burst does not hold memory for ever. Repeated bursts do not allocate again.
+// One burst does not hold memory for ever, even if a few keys stay. Those keys stay usable.
 func TestMemoryOfABurstIsReturned(t *testing.T) {
+	for _, stay := range []int{0, 1, 300} {
+		core, err := NewCore(Options[int, int]{MaxWait: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Unix(0, 0)
+		const burst = 30_000
+		for k := range burst {
+			core.Add(k, AddOptions[int]{Value: k, Priority: k % 3}, now)
+		}
+		whole := core.entries.entries
+		for n := range burst {
+			item, _ := core.Get(now)
+			if n%100 == 0 && n < 100*stay {
+				core.Add(item.Key, AddOptions[int]{Value: -item.Key, After: time.Hour}, now)
+			}
+			core.Done(item.Key, now)
+		}
+		if same := reflect.ValueOf(whole).Pointer() == reflect.ValueOf(core.entries.entries).Pointer(); same || core.peak > 8*defaultKeep || len(core.free) > defaultKeep {
+			t.Errorf("%d stay: same map %t, made for %d, %d free entries", stay, same, core.peak, len(core.free))
+		}
+		now = now.Add(time.Hour)
+		for range stay {
+			item, ok := core.Get(now)
+			if !ok || item.Value != -item.Key {
+				t.Fatalf("handed out %+v, %v", item, ok)
+			}
+			core.Done(item.Key, now)
+		}
+		if _, ok := core.Get(now); ok || len(core.entries.entries) != 0 {
+			t.Errorf("%d stay: %d keys at the end", stay, len(core.entries.entries))
+		}
+	}
+}
+
+// The delayed keys that shutDown drops leave nothing behind.
+func TestShutDownReturnsMemory(t *testing.T) {
 	core, err := NewCore(Options[int, struct{}]{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Unix(0, 0)
-	burst := func(n int) {
-		for k := range n {
-			core.Add(k, AddOptions[struct{}]{}, now)
-		}
-		for range n {
-			item, _ := core.Get(now)
-			core.Done(item.Key, now)
-		}
+	for k := range 30_000 {
+		core.Add(k, AddOptions[struct{}]{After: time.Hour}, now)
 	}
-	for range 3 {
-		burst(100_000)
-		if core.room() < 100_000 || core.room() > 101_000 {
-			t.Errorf("room for %d after a burst of 100,000", core.room())
-		}
+	if core.ShutDown(now); len(core.entries.entries) != 0 || core.delayed != nil || core.peak != 0 {
+		t.Errorf("%d keys, %d delayed, a map for %d", len(core.entries.entries), len(core.delayed), core.peak)
 	}
-	burst(1)
-	if core.room() > 1024 {
-		t.Errorf("room for %d when only one is needed", core.room())
-	}
-	burst(10)
 }
 
-// The memory of a burst is freed even if a few keys stay for ever. Those keys stay usable.
-func TestMemoryOfABurstBesideDelayedKeysIsReturned(t *testing.T) {
-	core, err := NewCore(Options[int, int]{MaxWait: -1})
+// An entry that is used for another key has nothing of its last one.
+func TestBackoffsAreForgotten(t *testing.T) {
+	core, err := NewCore(Options[int, struct{}]{RateLimiter: ExponentialLimiter[int](time.Hour, time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Unix(0, 0)
-	const burst, stay = 100_000, 300
-	core.Add(-1, AddOptions[int]{Priority: -1}, now) // ready all the time
-	for k := range burst {
-		core.Add(k, AddOptions[int]{Value: k, Priority: k % 3}, now)
-	}
-	for range burst {
-		item, _ := core.Get(now)
-		if item.Key%(burst/stay) == 0 { // spread over all pages
-			core.Add(item.Key, AddOptions[int]{Value: -item.Key, After: time.Hour}, now)
+	for k := range 300 {
+		core.Add(k, AddOptions[struct{}]{RateLimited: true}, now)
+		core.Add(k, AddOptions[struct{}]{}, now) // cuts the backoff short
+		if item, ok := core.Get(now); !ok || item.Key != k {
+			t.Fatalf("handed out %v, %v", item, ok)
 		}
-		core.Done(item.Key, now)
-	}
-	for range 2 {
-		if room := core.room(); room < burst {
-			t.Errorf("room for %d at once after a burst of %d", room, burst)
+		want := 1 // in the backoff, which the entry of k-1 had, too
+		if k%2 == 0 {
+			core.Forget(k)
 		}
-		now = now.Add(50 * time.Second)
-		core.Stats(now)
-	}
-	now = now.Add(time.Minute)
-	s := core.Stats(now)
-	if room := core.room(); room > 1024 || cap(core.ready.ages) > 1024 || cap(core.delayed.place) > 1024 {
-		t.Errorf("room for %d, %d ages and %d places, when %d wait", room, cap(core.ready.ages), cap(core.delayed.place), s.Delayed)
-	}
-	if s.Delayed < stay || s.Delayed > stay+1 {
-		t.Errorf("%d are delayed", s.Delayed)
-	}
-	now = now.Add(time.Hour)
-	for range s.Delayed {
-		item, ok := core.Get(now)
-		if !ok || item.Value != -item.Key || item.Key%(burst/stay) != 0 {
-			t.Fatalf("handed out %+v, %v", item, ok)
+		core.Add(k, AddOptions[struct{}]{RateLimited: true}, now)
+		if n := core.NumRequeues(k); n != want {
+			t.Fatalf("key %d: %d failures counted, want %d", k, n, want)
 		}
-		core.Done(item.Key, now)
-	}
-}
-
-// A low item that is never handed out does not make the queue keep the items before it.
-func TestStarvedItemKeepsNoOtherAlive(t *testing.T) {
-	core, err := NewCore(Options[int, struct{}]{MaxWait: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Unix(0, 0)
-	core.Add(-1, AddOptions[struct{}]{Priority: -1}, now)
-	for k := range 100_000 {
 		core.Add(k, AddOptions[struct{}]{}, now)
+		core.Done(k, now)
 		item, _ := core.Get(now)
 		core.Done(item.Key, now)
-	}
-	if room := cap(core.ready.ages); room > 128 {
-		t.Errorf("room for the ages of %d, with one ready", room)
 	}
 }
 
@@ -232,7 +222,7 @@ func TestUnusedPrioritiesTakeNoMemory(t *testing.T) {
 		core.Get(now)
 		core.Get(now)
 	}
-	if levels, order := len(core.ready.levels), len(core.ready.order); levels > 16 || order > 0 {
-		t.Errorf("%d levels kept, %d in use, with nothing ready", levels, order)
+	if levels := core.ready.levels; len(levels) > 0 || cap(levels) > 16 {
+		t.Errorf("%d levels in use, room for %d, with nothing ready", len(levels), cap(levels))
 	}
 }

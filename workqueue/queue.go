@@ -93,8 +93,8 @@ func (q *Queue[K, V]) Next(ctx context.Context, done K) (item Item[K, V], ok boo
 	t := q.now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if n := q.core.findInFlight(done); n != 0 {
-		q.core.done(n, t)
+	if e := q.core.findInFlight(done); e != nil {
+		q.core.done(e, t)
 	}
 	return q.take(ctx, t)
 }
@@ -111,7 +111,7 @@ func (q *Queue[K, V]) take(ctx context.Context, t int64) (item Item[K, V], ok bo
 				break
 			}
 			if last {
-				q.core.ready.lastFirst(q.core.nodes)
+				q.core.ready.lastFirst()
 			}
 		}
 		if ok = q.core.get(t, &item); ok || q.core.down || !q.park(ctx) {
@@ -152,17 +152,17 @@ func (q *Queue[K, V]) park(ctx context.Context) (retry bool) {
 func (q *Queue[K, V]) Done(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := q.core.findInFlight(key)
-	if n == 0 {
+	e := q.core.findInFlight(key)
+	if e == nil {
 		return
 	}
-	if q.core.needsNoClock(n) { // reading the clock is a good part of the cost of Done
-		q.core.done(n, 0)
+	if q.core.needsNoClock(e) { // reading the clock is a good part of the cost of Done
+		q.core.done(e, 0)
 		q.checkDrained()
 		return
 	}
 	t := q.now()
-	q.core.done(n, t)
+	q.core.done(e, t)
 	q.serve()
 }
 
@@ -246,7 +246,7 @@ func (q *Queue[K, V]) now() int64 { return int64(time.Since(q.core.start)) }
 func (q *Queue[K, V]) serve() {
 	switch {
 	case q.parked == 0:
-	case q.core.ready.n > 0 || q.core.down:
+	case q.core.ready.ages.n > 0 || q.core.down:
 		select {
 		case q.wake <- struct{}{}:
 		default:

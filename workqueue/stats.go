@@ -36,20 +36,19 @@ type Stats struct {
 
 // stats returns counters and gauges as of t.
 func (c *core[K, V]) stats(t int64) Stats {
-	t = c.advanceAndTrim(t)
+	t = c.advance(t)
 	s := Stats{
 		Adds: c.adds, Retries: c.retries, Aged: c.agedTotal,
-		Depth: c.ready.n + c.readyOnDone, Delayed: len(c.delayed.items), InFlight: c.inFlight,
-		Unfinished: time.Duration(int64(c.inFlight)*t - c.startSum),
+		Depth: c.ready.ages.n + c.readyOnDone, Delayed: len(c.delayed), InFlight: c.running.n,
+		Unfinished: time.Duration(int64(c.running.n)*t - c.startSum),
 	}
-	if n := c.ready.oldestReady(c.nodes); n != 0 {
-		s.OldestWaiting = time.Duration(t - c.node(n).stamp)
+	for _, e := range []*entry[K, V]{c.ready.ages.head, c.reruns.head} {
+		if e != nil {
+			s.OldestWaiting = max(s.OldestWaiting, time.Duration(t-e.due))
+		}
 	}
-	if added, ok := c.reruns.first(); ok {
-		s.OldestWaiting = max(s.OldestWaiting, time.Duration(t-added))
-	}
-	if n := c.running.head; n != 0 {
-		s.LongestRunning = time.Duration(t - c.node(n).stamp)
+	if e := c.running.head; e != nil {
+		s.LongestRunning = time.Duration(t - e.stamp)
 	}
 	return s
 }
@@ -60,20 +59,19 @@ type Depth struct{ Priority, Keys int }
 // depths returns [Stats].Depth by priority. It takes time proportional to the priorities in use plus
 // the keys in flight.
 func (c *core[K, V]) depths(t int64) []Depth {
-	c.advanceAndTrim(t)
+	c.advance(t)
 	var out []Depth
-	for _, at := range c.ready.order {
-		out = append(out, Depth{c.ready.levels[at].priority, c.ready.levels[at].n})
+	for _, l := range c.ready.levels {
+		out = append(out, Depth{l.priority, l.items.n})
 	}
-	for n, remaining := c.running.head, c.readyOnDone; remaining > 0; n = c.node(n).links.next {
-		e := c.node(n)
+	for e, remaining := c.running.head, c.readyOnDone; remaining > 0; e = e.links[byTurn].next {
 		if e.place != isReady {
 			continue
 		}
 		remaining--
-		i := slices.IndexFunc(out, func(d Depth) bool { return d.Priority == e.priority() })
+		i := slices.IndexFunc(out, func(d Depth) bool { return d.Priority == e.priority })
 		if i < 0 {
-			out = append(out, Depth{e.priority(), 1})
+			out = append(out, Depth{e.priority, 1})
 		} else {
 			out[i].Keys++
 		}
