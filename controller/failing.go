@@ -130,6 +130,14 @@ func (f *failures) pending(key object.Key, number uint64) {
 	f.keys[key] = max(f.keys[key], number)
 }
 
+// waits reports whether an event of an object waits for another call of the handler.
+func (f *failures) waits(key object.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.keys[key]
+	return ok
+}
+
 // resolved records that no event of an object up to this number waits any more.
 func (f *failures) resolved(key object.Key, number uint64) {
 	f.mu.Lock()

@@ -51,7 +51,6 @@ type feed[R comparable] struct {
 	gather      gather[R]  // guarded by calls
 	add         func(R)    // is caused
 	watch       *overdue.Watch[call]
-	crowd       crowd[R]
 	initial     initialEvents
 	failures    failures
 	outage      outage
@@ -77,7 +76,7 @@ func newFeed[R comparable](r *running[R], s *Source[R]) (*feed[R], error) {
 	}
 	var err error
 	if f.waiting, err = workqueue.New(workqueue.Options[object.Key, []waiting]{
-		Merge:       f.merge,
+		Merge:       mergeWaiting,
 		RateLimiter: workqueue.ExponentialLimiter[object.Key](again.Base, again.Max),
 	}); err != nil {
 		return nil, err
@@ -113,7 +112,6 @@ func (f *feed[R]) run(stop, ctx context.Context) error {
 // work processes the waiting events, one key after another, until ctx ends.
 func (f *feed[R]) work(ctx context.Context) {
 	for item, ok := f.waiting.Get(ctx); ok; item, ok = f.waiting.Next(ctx, item.Key) {
-		f.repeat(item.Value)
 		last, failed := item.Value[len(item.Value)-1].number, item.Value[:0]
 		for _, w := range item.Value {
 			if !f.process(w) {
@@ -122,9 +120,6 @@ func (f *feed[R]) work(ctx context.Context) {
 			}
 		}
 		f.retry(item.Key, last, failed)
-		if len(failed) < maxWaiting {
-			f.crowd.empty(item.Key, last)
-		}
 		f.initial.handled(item.Key)
 	}
 }
@@ -298,14 +293,14 @@ func (f *feed[R]) matchAll(all []predicate.Predicate, c store.Change) bool {
 	return true
 }
 
-// outside takes every object from outside the cluster. If the handler has failed on many events of one key, the source
-// waits: none is lost.
+// outside takes every object from outside the cluster. If the handler fails on an event of a key on which it has failed
+// already, the source waits: none is lost.
 func (f *feed[R]) outside(o object.Object) {
 	if !f.matchGeneric(o) || f.generic(o) {
 		return
 	}
 	b := backoff.Backoff{Policy: again}
-	for f.crowd.has(object.KeyOf(o)) {
+	for f.failures.waits(object.KeyOf(o)) {
 		if run.Sleep(f.ctx, b.Fail(time.Now())) != nil || f.generic(o) {
 			return
 		}

@@ -80,16 +80,6 @@ func newAttempts[R comparable](workers int) attempts[R] {
 	return all
 }
 
-// requests are those of the running reconciles.
-func (all attempts[R]) requests() (running []R) {
-	for _, worker := range all {
-		if a, _, ok := worker.Running(); ok {
-			running = append(running, a.item.Key)
-		}
-	}
-	return running
-}
-
 // failure is a reconcile that failed.
 type failure[R comparable] struct {
 	key  R

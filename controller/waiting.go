@@ -15,19 +15,19 @@ type waiting struct {
 	// passed says that predicates are not asked any more: the event passed them and the handler failed on it, or
 	// it stands for several events.
 	passed bool
-	merged bool // it stands for several events; the states between them are lost
 	change store.Change
 	object object.Object // an event from outside, which has no change; nil for others
 }
 
-// maxWaiting bounds the events of one key that wait unmerged. Events that came before crowd began to observe are never
-// merged and may exceed it.
+// maxWaiting bounds the changes of one key that wait unmerged.
 const maxWaiting = 8
 
-// merge joins the events of one key in their order. A state between two others may have an owner that neither has,
-// and which needs a reconcile, too. So events are kept apart, up to maxWaiting. Beyond that it merges the newest two.
-// Of resyncs that follow each other it keeps the latest. An event from outside is never merged.
-func (f *feed[R]) merge(first, then []waiting) []waiting {
+// mergeWaiting joins the events of one key in their order. A state between two others may have an owner that neither
+// has, and which needs a reconcile, too. So changes are kept apart, up to maxWaiting. Beyond that it merges the newest
+// two: what was merged passes the predicates unasked, since a change from A to B and back differs from nothing, and a
+// reconcile may have read B. Of resyncs that follow each other it keeps the latest. An event from outside is never
+// merged.
+func mergeWaiting(first, then []waiting) []waiting {
 	all := slices.Concat(first, then)
 	slices.SortStableFunc(all, func(a, b waiting) int { return cmp.Compare(a.number, b.number) })
 	for i := len(all) - 1; i > 0; i-- {
@@ -35,35 +35,20 @@ func (f *feed[R]) merge(first, then []waiting) []waiting {
 			all = slices.Delete(all, i-1, i)
 		}
 	}
-	last := len(all) - 1
-	if len(all) < maxWaiting {
-		return all
-	}
-	f.mu.Lock()
-	latest := f.last
-	f.mu.Unlock()
-	observed := f.crowd.full(all[last].key(), all[last].number, latest)
-	for ; last >= maxWaiting && all[last].object == nil && all[last-1].number > observed; last-- {
+	for last := len(all) - 1; last >= maxWaiting && all[last].object == nil; last-- {
 		all[last-1] = join(all[last-1], all[last])
+		all = slices.Delete(all, last, last+1)
 	}
-	clear(all[last+1:])
-	return all[:last+1]
+	return all
 }
 
-// join merges two events that follow each other.
+// join merges two changes that follow each other.
 func join(a, b waiting) waiting {
 	c := a.change.Merge(b.change)
 	if b.change.Resync {
 		c.New = b.change.New // a predicate may have stopped a change between a and b
 	}
-	return waiting{number: b.number, passed: true, merged: true, change: c}
-}
-
-func (w *waiting) key() object.Key {
-	if w.object != nil {
-		return object.KeyOf(w.object)
-	}
-	return w.change.Key
+	return waiting{number: b.number, passed: true, change: c}
 }
 
 // compact returns a change whose entries take little memory, to be held for long.

@@ -54,12 +54,7 @@ func (r *running[R]) reconcile(work context.Context, item workqueue.Item[R, reco
 		result, err = r.reconciler(ctx, item.Key)
 		return err
 	})
-	for _, f := range r.feeds {
-		if f.crowd.observes.Load() {
-			f.crowd.reconciled(item.Key)
-		}
-	}
-	own.End() // after reconciled: repeat checks the running attempt first
+	own.End()
 	took := time.Since(a.began)
 	panicked, isPanic := err.(*run.PanicError)
 
