@@ -36,7 +36,7 @@ func newReplica(t *testing.T, ns, identity string) *replica {
 	t.Helper()
 	m, err := New(Options{
 		Name: "shop", Config: servertest.Shared(t).RESTConfig(), Cache: cache.Options{Namespaces: []string{ns}},
-		Leader: &leader.Options{Namespace: ns, Identity: identity},
+		Leader: &leader.Options{Namespace: ns, Identity: identity, LeaseDuration: 10 * time.Minute, RetryPeriod: 2 * time.Second}, // on a machine that stalls, too
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("replica", identity),
 	})
 	if err != nil {

@@ -202,11 +202,20 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport inside.
 func (h hanging) WrappedRoundTripper() http.RoundTripper { return h.next }
 
-// A transport and a log that hang are named, too. Run ends within the bound of Lead, and
-// counts the lines that the log has not taken.
+// A transport and a log that hang are named, too, whether ctx ends or the lease is lost. Run ends within the bound of
+// Lead, and counts the lines that the log has not taken.
 func TestRunNamesTransportsAndLogsThatHang(t *testing.T) {
 	const grace = 10 * time.Second
-	for name, want := range map[string]error{"transport": ErrTransportHung, "log": ErrLogBlocked} {
+	for name, tc := range map[string]struct {
+		want error
+		lost bool
+	}{
+		"transport":                    {ErrTransportHung, false},
+		"transport, without the lease": {ErrTransportHung, true},
+		"log":                          {ErrLogBlocked, false},
+		"log, without the lease":       {ErrLogBlocked, true},
+	} {
+		want := tc.want
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newLeaseServer(t)
@@ -242,13 +251,18 @@ func TestRunNamesTransportsAndLogsThatHang(t *testing.T) {
 					h.on.Store(true)
 				}
 				time.Sleep(5 * time.Second)
-				began := time.Now()
-				cancel()
+				began, most := time.Now(), grace+15*time.Second+2*hungWait
+				if tc.lost {
+					s.take()
+					most += time.Hour // if it cannot see that, the lease runs out
+				} else {
+					cancel()
+				}
 				err := <-out
-				if took := time.Since(began); took > grace+15*time.Second+2*hungWait {
+				if took := time.Since(began); took > most {
 					t.Errorf("returned after %v", took)
 				}
-				if !errors.Is(err, want) {
+				if !errors.Is(err, want) || is[*leader.LostError](err) != tc.lost {
 					t.Errorf("Run: %v", err)
 				}
 				if n := dropped(t, m); (n >= 90) != (want == ErrLogBlocked) {

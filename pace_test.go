@@ -16,6 +16,7 @@ import (
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/event"
 	"github.com/flyball-io/flyball/internal/testobj"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/ops/leader"
 )
@@ -23,12 +24,14 @@ import (
 // While 500 writes wait under the rate limit of the client, the lease is renewed, a kind that is opened syncs, and
 // events are sent.
 func TestWritesThatWaitHoldUpNothingElse(t *testing.T) {
+	tier.NotShort(t, "starts a server")
+	apiserver.Start(t, apiserver.Options{}) // the rules are there
 	synctest.Test(t, func(t *testing.T) {
 		const ns = "default"
 		p := apiserver.Start(t, apiserver.Options{InMemory: true})
 		m, err := New(Options{
 			Name: "shop", Config: p.RESTConfig(), Client: client.Options{QPS: 1, Burst: 1},
-			Leader: &leader.Options{Namespace: ns, LeaseDuration: time.Hour, RetryPeriod: 100 * time.Millisecond},
+			Leader: &leader.Options{Namespace: ns},
 			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		})
 		if err != nil {

@@ -12,10 +12,12 @@ import (
 
 	"github.com/flyball-io/flyball/apiserver"
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // The watch tells what controllers of an API server in memory make of a Deployment.
 func TestInMemory(t *testing.T) {
+	tier.NotShort(t, "starts a server")
 	s := apiserver.Start(t, apiserver.Options{Controllers: []string{"*"}})
 	c, err := client.New(s.RESTConfig(), client.Options{})
 	if err != nil {

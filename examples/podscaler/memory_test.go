@@ -13,10 +13,12 @@ import (
 	"github.com/flyball-io/flyball/controller"
 	"github.com/flyball-io/flyball/examples/internal/sampletest"
 	"github.com/flyball-io/flyball/examples/podscaler/scaler"
+	"github.com/flyball-io/flyball/internal/tier"
 )
 
 // The controller scales on an API server in memory, whose controllers make the Pods.
 func TestInMemory(t *testing.T) {
+	tier.NotShort(t, "starts a server")
 	s := apiserver.Start(t, apiserver.Options{Controllers: []string{"*"}})
 	c, err := client.New(s.RESTConfig(), client.Options{})
 	if err != nil {

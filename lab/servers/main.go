@@ -29,7 +29,7 @@ import (
 	"github.com/flyball-io/flyball/test/plane"
 )
 
-// versions are those that the README names, but for the one of the control plane, which CI tests.
+// versions are those that the README names, but for the one that the other steps of the audit have.
 var versions = []string{"1.37.2", "1.35.4", "1.34.4", "1.33.13"}
 
 func main() {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/flyball-io/flyball/internal/leaktest"
 	"github.com/flyball-io/flyball/internal/livetest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
@@ -262,6 +263,7 @@ func TestNamedDataDirIsKept(t *testing.T) {
 }
 
 func TestEarlyEndIsAnExitError(t *testing.T) {
+	tier.NotShort(t, "starts a process")
 	t.Setenv(role, "failing")
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

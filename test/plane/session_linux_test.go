@@ -8,12 +8,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/test/plane"
 )
 
 // A control plane has a session of its own. The kernel shares the processors out to sessions first: one in the session of
 // busy tests gets a tenth of a processor, and its answers come too late.
 func TestControlPlaneHasItsOwnSession(t *testing.T) {
+	tier.NotShort(t, "starts a process")
 	t.Setenv(role, "tells its session")
 	_, err := plane.Start(t.Context(), plane.Options{Binary: os.Args[0]})
 	exit, ok := errors.AsType[*plane.ExitError](err)
