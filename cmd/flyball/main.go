@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newAdopt(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newUpgrade(), newRender(), newBuildInstaller(),
+	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newUpgrade(), newRender(), newBuildInstaller(),
 		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard(), newSim(), newVersion())
 	return root
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/flyball-io/flyball/cmd/flyball/internal/adopt"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/roles"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/scaffold"
 	"github.com/flyball-io/flyball/ops/rbac"
@@ -121,14 +120,7 @@ func features(flag string, names []string) (rbac.Rules, error) {
 // ownKinds returns the features for owner references to the kinds of the project that contains the
 // working directory.
 func ownKinds() ([]string, error) {
-	dir, project, err := scaffold.Open(".")
-	if errors.As(err, new(*scaffold.ForeignError)) {
-		kinds, err := adopt.Controlled(dir)
-		for i, k := range kinds {
-			kinds[i] = "owning=" + k
-		}
-		return kinds, err
-	}
+	_, project, err := scaffold.Open(".")
 	if err != nil {
 		return nil, err
 	}

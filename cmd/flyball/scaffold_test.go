@@ -86,7 +86,6 @@ func scaffoldScripts(t *testing.T, dir string) {
 			"killed":   killed,
 			"freeport": freeport,
 			"fetch":    fetch,
-			"project":  kubebuilderProject,
 			"applied":  applied,
 		},
 	})

@@ -28,7 +28,7 @@ func (e *ForeignError) Error() string {
 		made = "layout " + strings.Join(e.Layouts, ", ")
 	}
 	return fmt.Sprintf(`%s: this is a project of kubebuilder (%s, version %s), not one of "flyball init". `+
-		`Here "flyball adopt --cache" gives its manager the packed cache, "flyball adopt --plan" prints what a move to Flyball's API means, `+
+		`Here NewCache: ctrlcache.New in the options of its manager is the packed cache, "flyball weigh" says what that saves, `+
 		`and APIs and webhooks are made by kubebuilder as before`, e.File, made, e.Version)
 }
 

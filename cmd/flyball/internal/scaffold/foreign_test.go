@@ -36,7 +36,7 @@ func TestForeign(t *testing.T) {
 				if !ok || e.File != file || e.Version != test.version || !slices.Equal(e.Layouts, test.layouts) {
 					t.Errorf("%v", err)
 				}
-				if !strings.Contains(err.Error(), "flyball adopt") {
+				if !strings.Contains(err.Error(), "ctrlcache.New") {
 					t.Errorf("it does not say what to do: %v", err)
 				}
 			}
