@@ -55,8 +55,8 @@ collections observe the parameter shardSelector, as the alpha gate of Kubernetes
 
 The state is gone when the server stops, unless --state names a file for it. That
 is YAML, which can be read and edited. The server starts from the file, and saves
-it when it stops, and every 30 seconds if something has changed. One server at a
-time keeps its state in a file. --from starts from such a file, or from a recorded
+it when it stops, and every 30 seconds if something has changed. Of two servers with
+one file the last to save wins. --from starts from such a file, or from a recorded
 cluster (lab/bench/record), and never writes it.
 
 When the server is ready it prints one line on standard output (https with --tls
@@ -169,17 +169,7 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	defer restore()
 	begin := f.from
 	keep := stateFile(f.state)
-	release, err := keep.hold()
-	if err != nil {
-		return err
-	}
-	defer release()
 	kubeconfig := kubeconfigFile(f.kubeconfigOut)
-	free, err := kubeconfig.hold()
-	if err != nil {
-		return err
-	}
-	defer free()
 	if exists, err := keep.check(); err != nil {
 		return err
 	} else if exists {
@@ -202,7 +192,7 @@ func (f *apiserverFlags) run(ctx context.Context, out, errOut io.Writer) (err er
 	if err := kubeconfig.write(s.Kubeconfig()); err != nil {
 		return err
 	}
-	defer kubeconfig.remove(s.URL(), errOut)
+	defer kubeconfig.remove(s.Kubeconfig(), errOut)
 	if _, err := fmt.Fprintln(out, "ready:", s.URL()); err != nil {
 		return err
 	}

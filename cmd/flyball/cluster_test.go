@@ -75,17 +75,6 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// killed kills the program of "runs", waits until its child processes have ended, too, and writes
-// their output to the file "said".
-func killed(ts *testscript.TestScript, neg bool, args []string) {
-	p := ts.Value(programKey{}).(*program)
-	ts.Check(p.cmd.Process.Kill())
-	_, err := io.Copy(&p.said, p.out)
-	ts.Check(err)
-	_ = p.cmd.Wait()
-	ts.Check(os.WriteFile(ts.MkAbs("said"), []byte(p.said.String()), 0o600))
-}
-
 // freeport NAME... sets variables to unused addresses of this machine.
 func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {

@@ -87,11 +87,6 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 		return err
 	}
 	kubeconfig := kubeconfigFile(f.kubeconfigOut)
-	free, err := kubeconfig.hold()
-	if err != nil {
-		return err
-	}
-	defer free()
 	opts := plane.Options{DataDir: f.dataDir, Port: f.port, Nodes: f.nodes, Progress: errOut}
 	if f.nodes == 0 {
 		opts.Nodes = -1
@@ -112,7 +107,7 @@ func (f *controlplaneFlags) run(ctx context.Context, out, errOut io.Writer) (err
 		return err
 	}
 	if f.dataDir == "" {
-		defer kubeconfig.remove(p.URL(), errOut)
+		defer kubeconfig.remove(text, errOut)
 	}
 	if _, err := fmt.Fprintln(out, "ready:", p.URL()); err != nil {
 		return err

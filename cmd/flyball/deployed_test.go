@@ -15,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-io/flyball/client"
+	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/internal/manifest"
 	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/object"
 	wait "github.com/flyball-io/flyball/run"
+	"github.com/flyball-io/flyball/test/plane"
 )
 
 // A program that is deployed under another prefix runs with the arguments of its Deployment and the
@@ -122,4 +124,20 @@ func becomes(ctx context.Context, t *testing.T, what string, ok func() bool) {
 			t.Fatalf("waiting until %s: %v", what, context.Cause(ctx))
 		}
 	}
+}
+
+// ownPlane starts a control plane for one test, and an administrator's client.
+func ownPlane(t *testing.T) (*plane.Plane, *client.Live) {
+	t.Helper()
+	livetest.NeedReal(t)
+	pl, err := plane.Start(t.Context(), plane.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pl.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return pl, livetest.Client(t, pl, client.Options{})
 }

@@ -53,8 +53,8 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newUpgrade(), newRender(), newBuildInstaller(),
-		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newRunGuard(), newSim(), newVersion())
+	root.AddCommand(newDemo(), newControlplane(), newAPIServer(), newWeigh(), newRBAC(), newGenerate(), newManifests(), newCRD(), newInit(), newCreate(), newEdit(), newDelete(), newBuildInstaller(),
+		newInstall(), newUninstall(), newDeploy(), newUndeploy(), newRun(), newSim(), newVersion())
 	return root
 }
 

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -58,7 +55,6 @@ func scaffoldScripts(t *testing.T, dir string) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.FromSlash(dir),
-		WorkdirRoot:   scriptRoot(t, dir),
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") != "",
 		Condition:     condition,
 		Setup: func(env *testscript.Env) error {
@@ -83,39 +79,11 @@ func scaffoldScripts(t *testing.T, dir string) {
 			"get":      get,
 			"runs":     runs,
 			"ends":     ends,
-			"killed":   killed,
 			"freeport": freeport,
 			"fetch":    fetch,
 			"applied":  applied,
 		},
 	})
-}
-
-// scriptRoot returns a folder for the work of scripts, which is removed after them. It is the same for each run, unless
-// there are two at a time: what the go command has built of the scripts' projects is in its cache for the next.
-func scriptRoot(t *testing.T, scripts string) string {
-	t.Helper()
-	if f := flag.Lookup("testwork"); f != nil && f.Value.String() == "true" {
-		return "" // testscript makes one that stays
-	}
-	here, err := filepath.Abs(scripts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := filepath.Join(os.TempDir(), fmt.Sprintf("flyball-scripts-%x", sha256.Sum256([]byte(here)))[:len("flyball-scripts-")+16])
-	release, err := stateFile(root).hold()
-	if err == nil {
-		t.Cleanup(release)
-		// One that was ended in the midst has left its files there.
-		if err = os.RemoveAll(root); err == nil {
-			err = os.Mkdir(root, 0o700)
-		}
-	}
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(root) })
-	return root
 }
 
 // exits STATUS COMMAND... runs a command that must end with this exit status, and must leave no

@@ -13,11 +13,6 @@ import (
 // replace replaces a file, in one step, by one with the text that write writes. Only its owner may read it: there may be
 // Secrets in it. After an error the file is as it was.
 func replace(name string, write func(io.Writer) error) error {
-	return replaceBy(os.Rename, name, write)
-}
-
-// replaceBy is replace by another function in place of [os.Rename].
-func replaceBy(rename func(from, to string) error, name string, write func(io.Writer) error) error {
 	name = behind(name)
 	tmp, err := beside(name)
 	if err != nil {
@@ -28,7 +23,7 @@ func replaceBy(rename func(from, to string) error, name string, write func(io.Wr
 		err = tmp.Sync()
 	}
 	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = rename(tmp.Name(), name)
+		err = os.Rename(tmp.Name(), name)
 	}
 	if err != nil {
 		_ = os.Remove(tmp.Name()) // the error is told

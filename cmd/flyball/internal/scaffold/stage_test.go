@@ -317,24 +317,24 @@ func TestFolderOfCopies(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	project := newShop(t)
 	var used []string
-	copied := func(project string) *Stage {
+	copied := func(project string) *stage {
 		t.Helper()
-		s, err := NewStage(project)
+		s, err := newStage(project)
 		must(t, err)
-		t.Cleanup(s.Drop)
-		if _, err := os.Stat(filepath.Join(s.Dir(), "go.mod")); err != nil {
+		t.Cleanup(s.drop)
+		if _, err := os.Stat(filepath.Join(s.dir, "go.mod")); err != nil {
 			t.Error(err)
 		}
-		used = append(used, s.Dir())
+		used = append(used, s.dir)
 		return s
 	}
 	first, meanwhile, other := copied(project), copied(project), copied(newShop(t))
-	for _, s := range []*Stage{first, meanwhile, other} {
-		s.Drop()
+	for _, s := range []*stage{first, meanwhile, other} {
+		s.drop()
 	}
 	copied(project)
 	slices.Sort(used[:3])
-	if len(slices.Compact(used[:3])) != 3 || used[3] != first.Dir() {
+	if len(slices.Compact(used[:3])) != 3 || used[3] != first.dir {
 		t.Errorf("folders %q: want three, and the first once more", used)
 	}
 }
