@@ -140,6 +140,7 @@ func TestFault23CRDDeletedAndCreatedAgain(t *testing.T) {
 				made = append(made, o)
 			}
 			wait("made")
+			pass(t.Context(), time.Second) // the definition is read beside the watch; one that was not read proves nothing
 			must(t, client.Delete(t.Context(), r.direct, crd))
 			for _, o := range made {
 				book.Deleted(object.KeyOf(o), o.GetUID())
