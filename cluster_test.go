@@ -32,7 +32,7 @@ func twoClusters(t *testing.T, ns, identity string, east *servertest.Server) (mg
 	p := servertest.Shared(t)
 	m, err := New(Options{
 		Name: "mirror", Config: p.RESTConfig(), Cache: cache.Options{Namespaces: []string{ns}},
-		Leader:  &leader.Options{Namespace: ns, Identity: identity},
+		Leader:  patient(ns, identity),
 		Metrics: Endpoint{Addr: "127.0.0.1:0"}, Debug: true,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("replica", identity),
 	})

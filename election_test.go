@@ -32,11 +32,16 @@ type replica struct {
 	stop          func() error
 }
 
+// patient are the options of a leader on the real clock: a machine that is slow for minutes loses no lease.
+func patient(ns, identity string) *leader.Options {
+	return &leader.Options{Namespace: ns, Identity: identity, LeaseDuration: 10 * time.Minute, RetryPeriod: time.Second}
+}
+
 func newReplica(t *testing.T, ns, identity string) *replica {
 	t.Helper()
 	m, err := New(Options{
 		Name: "shop", Config: servertest.Shared(t).RESTConfig(), Cache: cache.Options{Namespaces: []string{ns}},
-		Leader: &leader.Options{Namespace: ns, Identity: identity, LeaseDuration: 10 * time.Minute, RetryPeriod: 2 * time.Second}, // on a machine that stalls, too
+		Leader: patient(ns, identity),
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("replica", identity),
 	})
 	if err != nil {
@@ -108,7 +113,7 @@ func TestEditedLeaseStopsTheLeader(t *testing.T) {
 	p := servertest.Shared(t)
 	ns := servertest.Namespace(t, p)
 	m, err := New(Options{
-		Name: "shop", Config: p.RESTConfig(), Leader: &leader.Options{Namespace: ns, Identity: "me"}, Cache: cache.Options{Namespaces: []string{ns}},
+		Name: "shop", Config: p.RESTConfig(), Leader: patient(ns, "me"), Cache: cache.Options{Namespaces: []string{ns}},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {

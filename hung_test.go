@@ -203,19 +203,19 @@ func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 func (h hanging) WrappedRoundTripper() http.RoundTripper { return h.next }
 
 // A transport and a log that hang are named, too, whether ctx ends or the lease is lost. Run ends within the bound of
-// Lead, and counts the lines that the log has not taken.
+// Lead, and counts the lines that the log has not taken. A lease that cannot be renewed is lost in time.
 func TestRunNamesTransportsAndLogsThatHang(t *testing.T) {
-	const grace = 10 * time.Second
+	const grace, longest, deadline = 10 * time.Second, 12 * time.Second, 40 * time.Minute // of a retry, and of a renewal
 	for name, tc := range map[string]struct {
-		want error
-		lost bool
+		want   error
+		lost   bool
+		losing time.Duration // until the lease is lost
 	}{
-		"transport":                    {ErrTransportHung, false},
-		"transport, without the lease": {ErrTransportHung, true},
-		"log":                          {ErrLogBlocked, false},
-		"log, without the lease":       {ErrLogBlocked, true},
+		"transport":                        {want: ErrTransportHung},
+		"log":                              {want: ErrLogBlocked},
+		"transport, and the lease is lost": {ErrTransportHung, true, deadline},
+		"log, and the lease is lost":       {ErrLogBlocked, true, longest},
 	} {
-		want := tc.want
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newLeaseServer(t)
@@ -245,27 +245,27 @@ func TestRunNamesTransportsAndLogsThatHang(t *testing.T) {
 				out := make(chan error, 1)
 				go func() { out <- m.Run(ctx) }()
 				<-leads
-				if want == ErrLogBlocked {
+				if tc.want == ErrLogBlocked {
 					close(log.full)
 				} else {
 					h.on.Store(true)
 				}
 				time.Sleep(5 * time.Second)
-				began, most := time.Now(), grace+15*time.Second+2*hungWait
-				if tc.lost {
-					s.take()
-					most += time.Hour // if it cannot see that, the lease runs out
-				} else {
+				began := time.Now()
+				switch {
+				case !tc.lost:
 					cancel()
+				case tc.want == ErrLogBlocked:
+					s.take()
 				}
 				err := <-out
-				if took := time.Since(began); took > most {
+				if took := time.Since(began); took > tc.losing+grace+15*time.Second+2*hungWait {
 					t.Errorf("returned after %v", took)
 				}
-				if !errors.Is(err, want) || is[*leader.LostError](err) != tc.lost {
+				if !errors.Is(err, tc.want) || is[*leader.LostError](err) != tc.lost {
 					t.Errorf("Run: %v", err)
 				}
-				if n := dropped(t, m); (n >= 90) != (want == ErrLogBlocked) {
+				if n := dropped(t, m); (n >= 90) != (tc.want == ErrLogBlocked) {
 					t.Errorf("%v lines counted as dropped", n)
 				}
 				close(log.over)

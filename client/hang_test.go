@@ -3,14 +3,18 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +70,53 @@ func TestHungCAFileDelaysNobody(t *testing.T) {
 	if n := c.Hung(); n != 0 {
 		t.Errorf("%d requests hang", n)
 	}
+}
+
+// Requests that hang are bounded. Others wait, and go on when a transport returns.
+func TestHungRequestsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on("GET "+podPath, reply(pod("x"), podGVK))
+		stop := make(chan struct{})
+		var sent atomic.Int64
+		c := f.over(roundTripper(func(r *http.Request) (*http.Response, error) {
+			if !isDiscovery(r.URL.Path) {
+				sent.Add(1)
+				<-stop
+			}
+			return f.RoundTrip(r)
+		}), Options{})
+		get := func(within time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			_, err := Get[corev1.Pod](ctx, c, key("x"))
+			return err
+		}
+		var all sync.WaitGroup
+		for range maxHung {
+			all.Go(func() {
+				if err := get(time.Second); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errHung) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if err := get(time.Second); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errHung) {
+			t.Errorf("one more: %v", err)
+		}
+		time.AfterFunc(time.Second, func() {
+			if c.Hung() != maxHung || sent.Load() != maxHung {
+				t.Errorf("%d requests hang, %d were sent", c.Hung(), sent.Load())
+			}
+			close(stop)
+		})
+		if err := get(10 * time.Second); err != nil {
+			t.Errorf("when the transports return: %v", err)
+		}
+		if synctest.Wait(); c.Hung() != 0 {
+			t.Errorf("%d requests hang when all have returned", c.Hung())
+		}
+	})
 }
 
 // A transport that panics or ends its goroutine is a failure of its request.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-io/flyball/internal/logguard"
 	"github.com/flyball-io/flyball/internal/wire"
 )
 
@@ -271,6 +272,45 @@ func TestHookSeesEveryTry(t *testing.T) {
 		}
 		if d := done[1]; d.Code != 200 || d.Try != 2 || d.Err != nil {
 			t.Errorf("second: %+v", d)
+		}
+	})
+}
+
+// stuckLog is a log handler that blocks.
+type stuckLog struct {
+	slog.Handler
+	open <-chan struct{}
+}
+
+func (s stuckLog) Handle(context.Context, slog.Record) error { <-s.open; return nil }
+
+// A log handler that blocks delays a request by a second at most.
+func TestWarningsAndAStuckLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on("GET "+podPath, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Add("Warning", `299 - "v1 Pod is old"`)
+			reply(pod("x"), podGVK)(w, r)
+		})
+		open, done := make(chan struct{}), make(chan error, 1)
+		defer close(open)
+		c := f.client(Options{Logger: slog.New(stuckLog{slog.NewTextHandler(io.Discard, nil), open})})
+		go func() {
+			_, err := Get[corev1.Pod](t.Context(), c, key("x"))
+			done <- err
+		}()
+		time.Sleep(logguard.Patience)
+		synctest.Wait()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the request waits for the log")
+		}
+		if !logguard.Stuck(c.link.warnings.log) {
+			t.Error("the log did not block")
 		}
 	})
 }

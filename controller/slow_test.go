@@ -329,48 +329,92 @@ func TestGenericHandlerIsCalledAgain(t *testing.T) {
 	})
 }
 
-// A function that never returns costs one slot for each key, whatever the number of events.
-func TestHangingFunctionCostsOneSlotPerKey(t *testing.T) {
-	tier.Audit(t, "measures the heap")
+// stuck is a controller whose handler hangs until it is released.
+type stuck struct {
+	*controller.Controller[reconcile.Request]
+	calls   atomic.Int64 // of the handler
+	round   func()       // changes each key once
+	release func()
+	stop    func() error
+}
+
+func newStuck(t *testing.T, keys int) *stuck {
+	t.Helper()
 	m, r := newManager(), &recorder{}
 	hold := make(chan struct{})
+	s := &stuck{release: sync.OnceFunc(func() { close(hold) })}
 	h := handler.MapHeader(func(ctx context.Context, _ *object.Header) ([]reconcile.Request, error) {
+		s.calls.Add(1)
 		select {
 		case <-hold:
 		case <-ctx.Done():
 		}
 		return nil, nil
 	})
-	c := newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
+	s.Controller = newController(t, m, r.Reconcile, controller.Options{}, controller.WithoutFor(), controller.Watches[corev1.Pod](h))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
+	go func() { done <- s.Run(ctx) }()
+	s.stop = func() error {
+		cancel()
+		return <-done
+	}
 	w := m.watch("Pod")
 	close(w.synced)
-	for c.State().Phase != controller.Working {
+	for s.State().Phase != controller.Working {
 		runtime.Gosched()
 	}
-	const keys, rounds = 100, 200
 	version := 0
-	round := func() {
+	s.round = func() {
 		for i := range keys {
 			version++
 			w.set(pod(fmt.Sprint("p", i), version, fmt.Sprint("owner", version)), false)
 		}
 	}
+	return s
+}
+
+// A function that hangs costs one slot for each key, which holds a few events, whatever their number.
+func TestHangingFunctionCostsOneSlotPerKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys, rounds = 100, 200
+		s := newStuck(t, keys)
+		for range rounds {
+			s.round()
+		}
+		synctest.Wait()
+		if n := s.SourceFailures()[0].Backlog; n != keys || s.calls.Load() != 1 {
+			t.Errorf("%d slots for %d keys, %d calls", n, keys, s.calls.Load())
+		}
+		s.release()
+		synctest.Wait()
+		const most = 10 // events of a slot, each with a call for the old state and one for the new
+		if n := s.calls.Load(); n < keys || n > 2*most*keys || s.SourceFailures()[0].Backlog != 0 {
+			t.Errorf("%d calls after %d events of %d keys", n, keys*rounds, keys)
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The slots of a function that hangs do not grow with the number of events.
+func TestHangingFunctionTakesNoMemory(t *testing.T) {
+	tier.Audit(t, "measures the heap")
+	const keys, rounds = 100, 200
+	s := newStuck(t, keys)
 	for range 2 * 8 {
-		round()
+		s.round()
 	}
 	before := heaptest.Live()
 	for range rounds {
-		round()
+		s.round()
 	}
 	if grown := heaptest.Live() - before; grown > keys*4096 {
 		t.Errorf("%d bytes more after %d events of %d keys", grown, keys*rounds, keys)
 	}
-	close(hold)
-	cancel()
-	if err := <-done; err != nil {
+	s.release()
+	if err := s.stop(); err != nil {
 		t.Error(err)
 	}
 }

@@ -43,18 +43,19 @@ func dial(t *testing.T) *client.Live {
 
 // world runs a test with a server of its own, in memory and in a bubble: time is virtual, and connections are pipes. If the
 // tests run on a real control plane, the test has that one, and the real clock.
-func world(t *testing.T, test func(t *testing.T, c *client.Live, ns string)) {
+func world(t *testing.T, test func(t *testing.T, p *servertest.Server, c *client.Live, ns string)) {
 	t.Helper()
 	t.Parallel()
 	if servertest.Real() {
-		test(t, dial(t), servertest.Namespace(t, servertest.Shared(t)))
+		test(t, servertest.Shared(t), dial(t), servertest.Namespace(t, servertest.Shared(t)))
 		return
 	}
 	tier.NotShort(t, "starts an API server")
 	apiserver.Start(t, apiserver.Options{}) // the rules are there
 	synctest.Test(t, func(t *testing.T) {
 		s := apiserver.Start(t, apiserver.Options{InMemory: true, RBAC: true, Controllers: []string{"*"}})
-		test(t, livetest.Client(t, s, client.Options{}), servertest.Namespace(t, &servertest.Server{Memory: s}))
+		p := &servertest.Server{Memory: s}
+		test(t, p, livetest.Client(t, s, client.Options{}), servertest.Namespace(t, p))
 	})
 }
 
@@ -124,7 +125,7 @@ func watching(o leader.Options, holder string) (leader.Options, <-chan struct{})
 
 func TestReleasedLeaseIsTakenOver(t *testing.T) { world(t, releasedLeaseIsTakenOver) }
 
-func releasedLeaseIsTakenOver(t *testing.T, c *client.Live, ns string) {
+func releasedLeaseIsTakenOver(t *testing.T, _ *servertest.Server, c *client.Live, ns string) {
 	key := object.Key{Namespace: ns, Name: "operator"}
 	a := run(t, c, options(ns, "a"))
 	await(t, "a leads", a.began)
@@ -175,7 +176,7 @@ func TestLiveLeaseOfADeadLeader(t *testing.T) {
 		"empty":    {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			world(t, func(t *testing.T, c *client.Live, ns string) {
+			world(t, func(t *testing.T, _ *servertest.Server, c *client.Live, ns string) {
 				if spec.HolderIdentity != nil {
 					now := metav1.NowMicro()
 					spec.AcquireTime, spec.RenewTime = &now, &now
@@ -197,10 +198,9 @@ func TestLiveLeaseOfADeadLeader(t *testing.T) {
 	}
 }
 
-func TestMissingPermissionIsInTheState(t *testing.T) {
-	t.Parallel()
-	p := servertest.Shared(t)
-	admin, ns := dial(t), servertest.Namespace(t, p)
+func TestMissingPermissionIsInTheState(t *testing.T) { world(t, missingPermissionIsInTheState) }
+
+func missingPermissionIsInTheState(t *testing.T, p *servertest.Server, admin *client.Live, ns string) {
 	cfg, err := p.UserConfig("operator")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/internal/leaktest"
+	"github.com/flyball-io/flyball/internal/tier"
 	"github.com/flyball-io/flyball/ops/probe"
 	"github.com/flyball-io/flyball/option"
 )
@@ -164,7 +165,8 @@ func TestInvalidAndTakenNamesAreErrors(t *testing.T) {
 	}
 }
 
-// A check that hangs is reported, delays no other check, and is not called again while it hangs.
+// A check that hangs is reported, delays no other check, and is not called again while it hangs. It costs one goroutine,
+// which the audit counts.
 func TestHangingCheckIsCalledOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(t, probe.Options{Timeout: 2 * time.Second})
@@ -183,6 +185,7 @@ func TestHangingCheckIsCalledOnce(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
+		goroutines := runtime.NumGoroutine()
 		began = time.Now()
 		for range 100 {
 			if w := get(s.Handler(), "/readyz/stuck"); w.Code != 503 || !strings.Contains(w.Body.String(), "3s so far") {
@@ -192,6 +195,10 @@ func TestHangingCheckIsCalledOnce(t *testing.T) {
 		synctest.Wait() // a goroutine that has answered may still be ending
 		if time.Since(began) != 0 || calls.Load() != 1 {
 			t.Errorf("%s, %d calls", time.Since(began), calls.Load())
+		}
+		// There were a hundred requests; goroutines of the rest of the process count, too.
+		if more := runtime.NumGoroutine() - goroutines; tier.InAudit() && more > 20 {
+			t.Errorf("%d goroutines more", more)
 		}
 		if got := s.Err(t.Context()); !errors.Is(got, probe.ErrNoAnswer) {
 			t.Errorf("Err: %v", got)
