@@ -58,9 +58,7 @@ type Options struct {
 	// CRDs names a file of custom resource definitions, a folder of such files, or a pattern of [filepath.Glob]. The
 	// files in the subfolder "bases" of a folder count, too. Other objects in the files are ignored. "" means none.
 	CRDs string
-	// State names a file with the objects at the start: one of [Server.Export], or a recorded cluster as "flyball
-	// weigh" reads it. Kinds of a recorded cluster that the server does not have are left out, with a line to Progress.
-	// "" means the objects of a new cluster.
+	// State names a file with the objects at the start, one of [Server.Export]. "" means the objects of a new cluster.
 	State string
 	// Now returns the time. nil means time.Now.
 	Now func() time.Time
@@ -190,7 +188,7 @@ func newOver(ctx context.Context, o Options, answers *memo.Memory) (*Server, err
 	}
 	options := core.Options{Rules: asks.Later, Seed: o.Seed, History: o.History, RBAC: o.RBAC, Nobody: o.nobody(), Gates: gates, Controllers: len(chosen) > 0}
 	state := core.New(options)
-	if err := fill(state, begin, o.State, now(), o.progress()); err != nil {
+	if err := fill(state, begin, o.State, now()); err != nil {
 		return nil, err
 	}
 	handler := web.New(state, web.Options{Now: now, Bookmarks: o.Bookmarks, DialWebhook: o.DialWebhook, Latency: o.Latency, FaultTime: faultTime()})

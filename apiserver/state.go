@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,7 @@ func (s *Server) Import(r io.Reader) error {
 func (s *Snapshot) Version() uint64 { return s.state.View().Version() }
 
 // fill gives a new state its first objects: those of a file, or those of every cluster.
-func fill(into *core.State, begin *core.Beginning, file string, now time.Time, progress io.Writer) error {
+func fill(into *core.State, begin *core.Beginning, file string, now time.Time) error {
 	if file == "" {
 		into.Begin(now, begin)
 		return nil
@@ -48,21 +47,8 @@ func fill(into *core.State, begin *core.Beginning, file string, now time.Time, p
 		return fmt.Errorf("apiserver: state: %w", err)
 	}
 	defer f.Close()
-	head, err := bufio.NewReaderSize(f, 16).Peek(2)
-	if err == nil || errors.Is(err, io.EOF) {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	switch {
-	case err != nil:
-	case state.IsRecording(head):
-		into.Begin(now, begin)
-		err = state.Record(f, into, now, func(line string) { fmt.Fprintln(progress, line) })
-	default:
-		if err = state.Read(f, into, now); err == nil {
-			into.Complete(now, begin)
-		}
-	}
-	if err == nil {
+	if err = state.Read(f, into, now); err == nil {
+		into.Complete(now, begin)
 		return nil
 	}
 	if _, named := errors.AsType[*fs.PathError](err); !named {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -12,10 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-io/flyball/apiserver"
-	"github.com/flyball-io/flyball/internal/recording"
 	"github.com/flyball-io/flyball/internal/tier"
 )
 
@@ -190,7 +187,7 @@ metadata: {uid: u, resourceVersion: "7", name: mine, namespace: default}
 	}
 }
 
-// A server starts from a file of an export, and from a recorded cluster.
+// A server starts from a file of an export.
 func TestOptionsState(t *testing.T) {
 	one := apiserver.Start(t, apiserver.Options{})
 	story(t, one)
@@ -209,65 +206,6 @@ func TestOptionsState(t *testing.T) {
 		if _, err := apiserver.New(t.Context(), apiserver.Options{State: filepath.Join(dir, name)}); err == nil || strings.Count(err.Error(), name) != 1 {
 			t.Errorf("%s: %v, want an error that names the file once", name, err)
 		}
-	}
-}
-
-func TestRecordedClusters(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "cluster")
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := recording.NewWriter(f)
-	section := func(group, version, plural, kind string, objects ...string) {
-		gv := schema.GroupVersion{Group: group, Version: version}
-		if err := w.Begin(recording.Resource{GVK: gv.WithKind(kind), GVR: gv.WithResource(plural)}, len(objects)); err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range objects {
-			if err := w.Add([]byte(o)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	s := apiserver.Start(t, apiserver.Options{})
-	story(t, s)
-	_, crd := ask(t, s, "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/toys.example.com", "")
-	_, toy := ask(t, s, "GET", "/apis/example.com/v1/namespaces/shop/toys/a", "")
-	_, scaler := ask(t, s, "GET", "/apis/autoscaling/v1/namespaces/shop/horizontalpodautoscalers/web", "")
-	section("example.com", "v1", "toys", "Toy", strings.TrimSpace(toy))
-	section("metrics.k8s.io", "v1", "nodes", "NodeMetrics", `{}`, `{}`)
-	section("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", strings.TrimSpace(scaler))
-	section("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", strings.TrimSpace(crd))
-	section("", "v1", "namespaces", "Namespace", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default","uid":"of-old","resourceVersion":"123456"}}`)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	var progress bytes.Buffer
-	from := apiserver.Start(t, apiserver.Options{State: file, Progress: &progress})
-	for path, want := range map[string]string{
-		"/apis/example.com/v1/namespaces/shop/toys/a":                       toy,
-		"/apis/autoscaling/v1/namespaces/shop/horizontalpodautoscalers/web": scaler,
-	} {
-		if _, got := ask(t, from, "GET", path, ""); got != want {
-			t.Errorf("%s\ngot  %s\nwant %s", path, got, want)
-		}
-	}
-	if code, text := ask(t, from, "POST", "/api/v1/namespaces/default/configmaps", `{"metadata":{"name":"new"}}`); code != 201 || !strings.Contains(text, `"resourceVersion":"123457"`) {
-		t.Errorf("the first write: %d %s, want the version after the last one", code, text)
-	}
-	if _, text := ask(t, from, "GET", "/api/v1/namespaces/default", ""); !strings.Contains(text, "of-old") {
-		t.Error(text)
-	}
-	if want := "left out: 2 objects of metrics.k8s.io/v1 NodeMetrics, a kind that this server does not serve\n"; progress.String() != want {
-		t.Errorf("progress %q, want %q", progress.String(), want)
-	}
-	if err := os.Truncate(file, 100); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := apiserver.New(t.Context(), apiserver.Options{State: file}); err == nil || !strings.Contains(err.Error(), file+": ") {
-		t.Errorf("a file that is cut: %v", err)
 	}
 }
 

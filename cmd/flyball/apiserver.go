@@ -56,8 +56,7 @@ collections observe the parameter shardSelector, as the alpha gate of Kubernetes
 The state is gone when the server stops, unless --state names a file for it. That
 is YAML, which can be read and edited. The server starts from the file, and saves
 it when it stops, and every 30 seconds if something has changed. Of two servers with
-one file the last to save wins. --from starts from such a file, or from a recorded
-cluster (lab/bench/record), and never writes it.
+one file the last to save wins. --from starts from such a file, and never writes it.
 
 When the server is ready it prints one line on standard output (https with --tls
 and --rbac):
@@ -110,7 +109,7 @@ a program that is built already.`,
 	fs.StringVar(&f.crds, "crds", "", "create the custom resource definitions in this `DIR` or file")
 	fs.BoolVar(&f.buildOnly, "build-only", false, "only build the rules of Kubernetes, if that is not done yet and "+plane.RulesEnv+" names none")
 	fs.StringVar(&f.state, "state", "", "start from the state in this `FILE`, if it exists, and save the state there")
-	fs.StringVar(&f.from, "from", "", "start from the state or recorded cluster in this `FILE`, unless that of --state exists")
+	fs.StringVar(&f.from, "from", "", "start from the state in this `FILE`, unless that of --state exists")
 	fs.StringSliceVar(&f.controllers, "controllers", []string{"*"}, "run these controllers: `NAMES` separated by commas; * is all, -NAME leaves one out")
 	fs.BoolVar(&f.tls, "tls", false, "serve HTTPS and HTTP/2, to clients with a certificate or a token")
 	fs.BoolVar(&f.rbac, "rbac", false, "let users do only what their roles allow, as a real server does; implies --tls")

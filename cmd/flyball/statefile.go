@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,16 +10,12 @@ import (
 	"time"
 
 	"github.com/flyball-io/flyball/apiserver"
-	"github.com/flyball-io/flyball/internal/apiserver/state"
 )
 
 // stateFile is the name of the file in which "flyball apiserver" keeps its state; "" if it keeps none.
 type stateFile string
 
-var (
-	errRecording = errors.New("it is a recorded cluster, and would be overwritten: begin with it by --from, and keep the state in another file")
-	errFolder    = errors.New("is a directory")
-)
+var errFolder = errors.New("is a directory")
 
 // check returns an error if the state could not be written at the end. exists reports whether there is a state to
 // start from.
@@ -41,25 +36,8 @@ func (f stateFile) check() (exists bool, err error) {
 		return false, errFolder
 	default:
 		exists = true
-		if recorded, err := isRecording(string(f)); err != nil || recorded {
-			return true, errors.Join(err, errRecording)
-		}
 	}
 	return exists, replaceable(string(f))
-}
-
-// isRecording reports whether a file begins as a recorded cluster does.
-func isRecording(name string) (bool, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	begin, err := bufio.NewReaderSize(f, 16).Peek(2)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return state.IsRecording(begin), err
 }
 
 // save replaces the file, in one step, by one with the text that write writes. After an error the file is as it was.

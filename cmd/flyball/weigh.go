@@ -19,7 +19,6 @@ import (
 // weighFlags are the flags of "flyball weigh".
 type weighFlags struct {
 	where    client.ConfigOptions
-	recorded string
 	programs []string
 	output   string
 	what     weigh.Selection
@@ -48,21 +47,13 @@ With "-o wide" also:
     STRUCTS-MF   the structs without managedFields
     PACKED+MF    packed with managedFields
     SAMPLED      objects that were decoded to estimate STRUCTS
-    COPY         time of a deep copy, as a reader of client-go's caches makes it
-    GET          time of a read from the packed cache
 
 STRUCTS is an estimate. A sample of each kind, evenly spread, is decoded as client-go
 does it: into the Go types of the built-in kinds, or as unstructured objects. The
 memory of these is measured, and scaled by bytes. Maps and indexes of a cache are not
 in it. PACKED is what the metric flyball_cache_held_bytes shows after a first list.
 
-A read from either cache ends with an object that the caller may change. Both are
-measured with some of the sampled objects, without managedFields. Kinds whose read
-takes at least 5 µs longer than the copy are named below the table.
-
-With --program, weigh what these roles let a program both list and watch. With
---recorded, weigh a recording (go run -C lab ./bench/record). The data of Secrets is zeros
-there, which pack better than data.`,
+With --program, weigh what these roles let a program both list and watch.`,
 		Example: `  flyball weigh
   flyball weigh --kinds pods,deployments.apps -o wide
   flyball weigh --program config/rbac/role.yaml
@@ -77,7 +68,6 @@ there, which pack better than data.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
 	fs.StringVar(&f.where.Context, "context", "", "`NAME` of the context in it (default: its current one)")
-	fs.StringVar(&f.recorded, "recorded", "", "weigh this recording `FILE` instead of a cluster")
 	fs.StringSliceVar(&f.what.Kinds, "kinds", nil, "weigh only these `KINDS`, named as for kubectl get: pods, deploy, widgets.example.com (default: all)")
 	fs.StringSliceVar(&f.programs, "program", nil, "weigh only what the ClusterRoles and Roles of this `FILE` may list and watch; - is standard input; may be repeated")
 	fs.StringVarP(&f.what.Namespace, "namespace", "n", "", "weigh only the objects of this `NAMESPACE`; of a Role without one it is the namespace")
@@ -93,8 +83,6 @@ func (f *weighFlags) check() error {
 	switch {
 	case f.output != "text" && f.output != "wide" && f.output != "json":
 		return fmt.Errorf("--output %q: there are text, wide and json", f.output)
-	case f.recorded != "" && f.where != client.ConfigOptions{}:
-		return errors.New("--recorded: a recording needs no --kubeconfig and no --context")
 	}
 	return nil
 }
@@ -122,17 +110,11 @@ func (f *weighFlags) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	debug.SetGCPercent(gcPercent)
 	show := newProgress(errOut)
 	o.Progress, o.Problem = show.step, show.problem
-	var r *weigh.Report
-	var err error
-	if f.recorded != "" {
-		r, err = weigh.Recorded(ctx, f.recorded, s, o)
-	} else {
-		cfg, bad := client.Config(f.where)
-		if bad != nil {
-			return bad
-		}
-		r, err = weigh.Cluster(ctx, cfg, s, o)
+	cfg, err := client.Config(f.where)
+	if err != nil {
+		return err
 	}
+	r, err := weigh.Cluster(ctx, cfg, s, o)
 	show.end()
 	switch {
 	case ctx.Err() != nil:

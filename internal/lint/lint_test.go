@@ -106,7 +106,7 @@ var floors = []map[string]string{
 // tests lists what only tests, examples, benchmarks and the command-line tool may import. A name that ends with
 // "/..." is a folder and all below.
 var tests = []string{
-	"test/...", "apiserver", "internal/apiserver/...", "sim", "sim/...", "internal/simreport", "internal/gomod", "internal/manifest", "internal/recording", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload",
+	"test/...", "apiserver", "internal/apiserver/...", "sim", "sim/...", "internal/simreport", "internal/gomod", "internal/manifest", "internal/testobj", "internal/livetest", "internal/leaktest", "internal/managerload",
 	"internal/ledger", "internal/feedtest", "internal/heap/heaptest", "internal/faults", "internal/lint", "internal/sizes", "internal/replicas", "internal/tier", "internal/seed", "internal/buildservers", "internal/simpart",
 }
 

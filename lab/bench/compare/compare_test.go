@@ -132,7 +132,6 @@ func TestMistakes(t *testing.T) {
 		"a cluster has its own":    {"-owners", "5"},
 		"-o":                       {"-o", "xml"},
 		"no arguments":             {"pods"},
-		"no-such-file":             {"-recorded", "no-such-file"},
 		"-no-such-flag":            {"-no-such-flag"},
 	} {
 		var log bytes.Buffer

@@ -42,12 +42,11 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		fmt.Fprintf(out, usage, strings.Join(measure.Help(), "\n  "))
 		f.PrintDefaults()
 	}
-	f.StringVar(&s.Spec.Kind, "kind", s.Spec.Kind, "what to hold: "+corpus.ClusterKind+", which is all kinds of a cluster; one of them, such as "+corpus.ClusterKind+"/pods; or "+strings.Join(corpus.Kinds(), ", ")+"; with -recorded a resource of the recording, such as deployments.apps")
+	f.StringVar(&s.Spec.Kind, "kind", s.Spec.Kind, "what to hold: "+corpus.ClusterKind+", which is all kinds of a cluster; one of them, such as "+corpus.ClusterKind+"/pods; or "+strings.Join(corpus.Kinds(), ", ")+"")
 	f.IntVar(&s.Spec.Objects, "objects", s.Spec.Objects, "how many")
 	f.IntVar(&s.Spec.Owners, "owners", s.Spec.Owners, "among how many owners they are shared out; a cluster has its own")
 	f.BoolVar(&s.Spec.ManagedFields, "managed-fields", s.Spec.ManagedFields, "whether the objects carry managedFields")
 	f.Uint64Var(&s.Spec.Seed, "seed", s.Spec.Seed, "of the corpus")
-	recorded := f.String("recorded", "", "`file` that the command record has made, to take the objects from; of it the largest kind, or -kind")
 	f.StringVar((*string)(&s.View), "view", "", "how objects are held: typed, unstructured or metadata (default typed; unstructured for custom resources)")
 	f.StringVar((*string)(&s.Form), "form", "", "how objects travel: json or protobuf (default protobuf where there is such a form)")
 	f.StringVar((*string)(&s.Lists), "lists", string(replay.Streaming), "how lists are answered: streaming, whole or paged")
@@ -82,15 +81,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	}
 	given := map[string]bool{}
 	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if *recorded != "" {
-		kind := ""
-		if given["kind"] {
-			kind = s.Spec.Kind
-		}
-		if s.Recorded, err = corpus.Load(*recorded, kind); err != nil {
-			return o, err
-		}
-	} else if given["owners"] && strings.HasPrefix(s.Spec.Kind, corpus.ClusterKind) {
+	if given["owners"] && strings.HasPrefix(s.Spec.Kind, corpus.ClusterKind) {
 		return o, fmt.Errorf("-owners: a cluster has its own; name another -kind")
 	}
 	if s.Tapes, err = replay.Dir(s.Tapes); err != nil {

@@ -4,9 +4,8 @@
 //	Spec{Kind: "pods", Objects: 100_000, Owners: 50} ── At(i), or Changed(i, n) ──► an object
 //
 // An object is a function of the seed, its number and the number of its changes. Nothing is stored:
-// a corpus of a million objects costs as much as one of a single object. There are two more corpora.
-// A Cluster has all kinds of a cluster, in published proportions, and its churn. A Recording has the
-// objects of a real cluster, from a file.
+// a corpus of a million objects costs as much as one of a single object. A Cluster is
+// another corpus: it has all kinds of a cluster, in published proportions, and its churn.
 package corpus
 
 import (
@@ -18,8 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/flyball-io/flyball/internal/recording"
 )
 
 // Corpus is a number of objects of one or more kinds, and their changes. It is immutable and safe
@@ -83,7 +80,11 @@ func Scatter(k, n int) int {
 }
 
 // Resource is a kind, and its name in URLs.
-type Resource = recording.Resource
+type Resource struct {
+	GVK        schema.GroupVersionKind
+	GVR        schema.GroupVersionResource
+	Namespaced bool
+}
 
 // Object is an object of a corpus.
 type Object interface {

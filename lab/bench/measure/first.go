@@ -57,7 +57,7 @@ var starting = stage{
 
 // firstReconcile starts a program beside that many other Pods.
 func (s Setup) firstReconcile(ctx context.Context, program, full string, name contender.Name, f *figures, others int) (err error) {
-	s.Recorded, s.View, s.Cases = nil, "", []string{firstStage}
+	s.View, s.Cases = "", []string{firstStage}
 	s.Spec.Kind, s.Spec.Objects, s.Spec.Owners = "pods", others+1, 50
 	if err := s.make(); err != nil {
 		return err

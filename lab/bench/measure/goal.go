@@ -119,7 +119,7 @@ func anyGet(s Setup) bool {
 }
 
 func kind(names ...string) func(Setup) bool {
-	return func(s Setup) bool { return s.Recorded == nil && slices.Contains(names, s.Spec.Kind) }
+	return func(s Setup) bool { return slices.Contains(names, s.Spec.Kind) }
 }
 
 // pods reports corpora of Pods whose owners have more than one number of them, and at most another.

@@ -79,14 +79,12 @@ func (s Setup) String() string {
 	objects := thousands(float64(c.Len()))
 	what := fmt.Sprintf("%s %s, %s owners", objects, s.Spec.Kind, thousands(float64(max(s.Spec.Owners, 1))))
 	switch {
-	case s.Recorded != nil:
-		what = fmt.Sprintf("%s %s, recorded", objects, c.Resources()[0].GVR.GroupResource())
 	case s.ofCluster() && len(c.Resources()) == 1:
 		what = fmt.Sprintf("%s %s of a cluster of %s objects", objects, c.Resources()[0].GVR.Resource, thousands(float64(s.Spec.Objects)))
 	case s.ofCluster():
 		what = fmt.Sprintf("cluster: %s objects of %d kinds", objects, len(c.Resources()))
 	}
-	if s.Recorded == nil && !s.Spec.ManagedFields {
+	if !s.Spec.ManagedFields {
 		what += ", without managedFields"
 	}
 	transport, settings := "HTTP/1.1", "default settings"

@@ -15,9 +15,7 @@ import (
 type Setup struct {
 	// Spec is the corpus, of one kind, or of a whole cluster with the kind corpus.ClusterKind, or of
 	// one kind of a cluster with that resource behind it, as in cluster/pods. A cluster has no Owners.
-	// Recorded replaces it; nil means none.
-	Spec     corpus.Spec
-	Recorded *corpus.Recording
+	Spec corpus.Spec
 	// View is the form in which objects are held: Go types, unstructured or metadata only. Empty
 	// means Go types for the kinds of k8s.io/api, and unstructured for others.
 	View contender.View
@@ -138,10 +136,6 @@ func DefaultContenders() []string {
 // make makes the corpus.
 func (s *Setup) make() error {
 	name, part, _ := strings.Cut(s.Spec.Kind, "/")
-	if s.Recorded != nil {
-		s.made = s.Recorded
-		return nil
-	}
 	if name != corpus.ClusterKind {
 		s.made = s.Spec
 		return s.Spec.Check()

@@ -29,17 +29,17 @@ var apart = map[string]struct {
 	"client-go": {
 		has: "k8s.io/client-go/tools/cache",
 		not: []string{"sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes", flyball + "/lab/bench/contender/flyball", flyball + "/lab/bench/contender/controllerruntime"},
-		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
+		of:  []string{flyball + "/object", flyball + "/scheme"},
 	},
 	"transport": {
 		has: flyball + "/lab/bench/contender/transport",
 		not: []string{"k8s.io/client-go/tools/cache", "sigs.k8s.io/controller-runtime"},
-		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
+		of:  []string{flyball + "/object", flyball + "/scheme"},
 	},
 	"controller-runtime": {
 		has: "sigs.k8s.io/controller-runtime/pkg/cache",
 		not: []string{flyball + "/lab/bench/contender/flyball"},
-		of:  []string{flyball + "/object", flyball + "/scheme", flyball + "/internal/recording"},
+		of:  []string{flyball + "/object", flyball + "/scheme"},
 	},
 }
 

@@ -30,7 +30,7 @@ type LeftOut struct {
 
 // Report is what a weighing found.
 type Report struct {
-	From    string    `json:"from"`              // the cluster or the recording
+	From    string    `json:"from"`              // the cluster
 	Program bool      `json:"program,omitempty"` // it is what the roles of a program allow
 	Kinds   []Kind    `json:"kinds"`             // those with objects, the largest structs first
 	Empty   []string  `json:"withoutObjects,omitempty"`
@@ -83,12 +83,10 @@ var columns = []column{
 	{"PACKED", func(f *Figures) string { return size(f.Packed) }, false},
 	{"PACKED+MF", func(f *Figures) string { return size(f.PackedWhole) }, true},
 	{"SAMPLED", func(f *Figures) string { return count(f.Sampled) }, true},
-	{"COPY", func(f *Figures) string { return lasting(f.Copy) }, true},
-	{"GET", func(f *Figures) string { return lasting(f.Get) }, true},
 }
 
 // Text writes the report for people. wide adds the figures of each kind for the other way to treat
-// managedFields, and the times of its reads.
+// managedFields.
 func (r *Report) Text(out io.Writer, wide bool) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(kind string, cell func(column) string) {
@@ -127,7 +125,6 @@ from: the Go structs that client-go's caches hold, estimated from %s decoded
 to:   the objects packed in Flyball's cache. It cuts managedFields unless
       KeepManagedFields is set.
 `, count(f.Sampled))
-	text += r.slower()
 	var left []string
 	for _, l := range r.LeftOut {
 		left = append(left, l.Resource)

@@ -1,15 +1,13 @@
 // Package weigh tells what the packed cache would take for the objects of a cluster, and what
 // client-go's structs take for them.
 //
-//	cluster ── pages ─────────┐                                       ┌─► text, in columns
-//	                          ├─► Scale, one for each kind ─► Report ─┤
-//	recording ── JSON lines ──┘                                       └─► JSON
+//	cluster ── pages ─► Scale, one for each kind ─► Report ─► text or JSON
 //
 // A [Scale] gets the objects as they come off the wire and keeps them packed, by the code of the
 // cache itself. When a kind is done its packed objects are dropped and the figures stay. So the
 // memory is that of the largest kind, packed.
 //
-// Scale, [Program], [Selection] and [Report] know nothing of a cluster or a file.
+// Scale, [Program], [Selection] and [Report] know nothing of a cluster.
 package weigh
 
 import (
@@ -17,14 +15,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flyball-io/flyball/internal/recording"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-io/flyball/internal/wire"
 	"github.com/flyball-io/flyball/object"
 	"github.com/flyball-io/flyball/store"
 )
 
 // Resource is a kind, and its name in URLs.
-type Resource = recording.Resource
+type Resource struct {
+	GVK        schema.GroupVersionKind
+	GVR        schema.GroupVersionResource
+	Namespaced bool
+}
 
 // Figures are the weights of some objects. All but the numbers of objects are in bytes.
 type Figures struct {
@@ -44,8 +47,6 @@ type Figures struct {
 	// default. PackedWhole is what it holds with KeepManagedFields.
 	Packed      int64 `json:"packedBytes"`
 	PackedWhole int64 `json:"packedWithManagedFieldsBytes"`
-	// Reads are of one kind. A total has none.
-	Reads
 }
 
 func (f *Figures) add(other Figures) {
@@ -170,11 +171,10 @@ func (s *Scale) Weighed() int { return s.sample.seen }
 // objects that cannot be read or decoded, and one for all that are not named.
 func (s *Scale) End() (f Figures, problems []error) {
 	cut, whole := s.cut.end(), s.whole.end()
-	reads := s.sample.measureReads(s.kind, s.cut.store)
 	s.cut, s.whole = nil, nil
 	f = Figures{
 		Objects: cut.Objects, Wire: s.wire, ManagedFields: s.managed,
-		Packed: cut.Held - cut.Dropped, PackedWhole: whole.Held - whole.Dropped, Reads: reads,
+		Packed: cut.Held - cut.Dropped, PackedWhole: whole.Held - whole.Dropped,
 	}
 	if f.Objects == 0 {
 		f.Packed, f.PackedWhole = 0, 0

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Served is a kind of a cluster or a recording.
+// Served is a kind of a cluster.
 type Served struct {
 	Resource
 	Short []string // further names
@@ -101,7 +101,7 @@ func (k Served) is(name string) bool {
 // MissingError is the error for names of --kinds that no kind has.
 type MissingError struct {
 	Names []string
-	From  string // the cluster or the recording
+	From  string // the cluster
 }
 
 func (e *MissingError) Error() string {
