@@ -107,8 +107,6 @@ func TestExitStatus(t *testing.T) {
 		{"rbac --recorded /nowhere/at/all", 1},
 		{"weigh now", 2},
 		{"weigh -o yaml", 2},
-		{"weigh --recorded x --context y", 2},
-		{"weigh --recorded /nowhere/at/all", 1},
 		{"weigh --program /nowhere/at/all", 1},
 		{"sim --pairs -1", 2},
 		{"sim --pairs x", 2},

@@ -28,13 +28,13 @@ const (
 	eachElsewhere  = 10 * time.Second
 )
 
-// show shows how far it is, unless something was shown just before. Wait is how long nothing else will be shown.
-func (p *progressLine) show(now any, wait time.Duration) {
+// show shows how far it is, unless something was shown just before.
+func (p *progressLine) show(now string) {
 	each := eachElsewhere
 	if p.terminal {
 		each = eachOnTerminal
 	}
-	if time.Since(p.last)+wait < each { // a long wait is shown when it begins
+	if time.Since(p.last) < each {
 		return
 	}
 	p.last = time.Now()

@@ -132,7 +132,7 @@ func (f *simFlags) execute(ctx context.Context, out, errOut io.Writer, given fun
 		}
 	}
 	line := newProgressLine(errOut)
-	r, err := simulate.Run(ctx, packages, simulate.Options{Dir: f.dir, Match: f.run, Flags: f.flags(given), Progress: func(text string) { line.show(text, 0) }})
+	r, err := simulate.Run(ctx, packages, simulate.Options{Dir: f.dir, Match: f.run, Flags: f.flags(given), Progress: line.show})
 	line.end()
 	if ctx.Err() != nil {
 		return errors.New("interrupted: no page is written")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/cmd/flyball/internal/weigh"
+	"github.com/flyball-io/flyball/ops/rbac"
 	"github.com/flyball-io/flyball/scheme"
 )
 
@@ -21,7 +21,7 @@ type weighFlags struct {
 	where    client.ConfigOptions
 	programs []string
 	output   string
-	what     weigh.Selection
+	what     weigh.Options
 }
 
 func newWeigh() *cobra.Command {
@@ -42,37 +42,32 @@ may not list it names and leaves out.
     PACKED    what Flyball's cache holds: the objects packed, without managedFields,
               which it cuts unless KeepManagedFields is set
 
-With "-o wide" also:
-
-    STRUCTS-MF   the structs without managedFields
-    PACKED+MF    packed with managedFields
-    SAMPLED      objects that were decoded to estimate STRUCTS
-
 STRUCTS is an estimate. A sample of each kind, evenly spread, is decoded as client-go
 does it: into the Go types of the built-in kinds, or as unstructured objects. The
 memory of these is measured, and scaled by bytes. Maps and indexes of a cache are not
 in it. PACKED is what the metric flyball_cache_held_bytes shows after a first list.
 
-With --program, weigh what these roles let a program both list and watch.`,
+With --program, weigh the kinds that these roles let a program both list and watch. A
+Role counts as if it were for all namespaces: --namespace names the one it is for.`,
 		Example: `  flyball weigh
-  flyball weigh --kinds pods,deployments.apps -o wide
+  flyball weigh --kinds pods,deployments.apps -o json
   flyball weigh --program config/rbac/role.yaml
-  kubectl get clusterrole my-operator -o yaml | flyball weigh --program -`,
+  kubectl get clusterrole my-operator -o yaml | flyball weigh --program /dev/stdin`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return errors.Join(cobra.NoArgs(cmd, args), f.check())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.where.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
 	fs.StringVar(&f.where.Context, "context", "", "`NAME` of the context in it (default: its current one)")
 	fs.StringSliceVar(&f.what.Kinds, "kinds", nil, "weigh only these `KINDS`, named as for kubectl get: pods, deploy, widgets.example.com (default: all)")
-	fs.StringSliceVar(&f.programs, "program", nil, "weigh only what the ClusterRoles and Roles of this `FILE` may list and watch; - is standard input; may be repeated")
-	fs.StringVarP(&f.what.Namespace, "namespace", "n", "", "weigh only the objects of this `NAMESPACE`; of a Role without one it is the namespace")
-	fs.StringVarP(&f.output, "output", "o", "text", "`FORMAT`: text, wide or json")
-	complete(cmd, "output", "text", "wide", "json")
+	fs.StringSliceVar(&f.programs, "program", nil, "weigh only what the ClusterRoles and Roles of this `FILE` or folder may list and watch; may be repeated")
+	fs.StringVarP(&f.what.Namespace, "namespace", "n", "", "weigh only the objects of this `NAMESPACE`")
+	fs.StringVarP(&f.output, "output", "o", "text", "`FORMAT`: text or json")
+	complete(cmd, "output", "text", "json")
 	complete(cmd, "kinds")
 	complete(cmd, "namespace")
 	return cmd
@@ -80,9 +75,8 @@ With --program, weigh what these roles let a program both list and watch.`,
 
 // check rejects what can only be a mistake.
 func (f *weighFlags) check() error {
-	switch {
-	case f.output != "text" && f.output != "wide" && f.output != "json":
-		return fmt.Errorf("--output %q: there are text, wide and json", f.output)
+	if f.output != "text" && f.output != "json" {
+		return fmt.Errorf("--output %q: there are text and json", f.output)
 	}
 	return nil
 }
@@ -90,75 +84,38 @@ func (f *weighFlags) check() error {
 // gcPercent keeps the memory of this process small. Most of what it allocates is garbage at once.
 const gcPercent = 75
 
-func (f *weighFlags) run(ctx context.Context, in io.Reader, out, errOut io.Writer) error {
-	o := weigh.Options{Selection: f.what}
-	for _, file := range f.programs {
-		text, err := contents(file, in)
+func (f *weighFlags) run(ctx context.Context, out, errOut io.Writer) error {
+	if len(f.programs) > 0 {
+		rules, err := rbac.Granted(f.programs...)
 		if err != nil {
 			return fmt.Errorf("--program: %w", err)
 		}
-		p, err := weigh.ParseProgram(text, f.what.Namespace)
-		if err != nil {
-			return fmt.Errorf("--program %s: %w", file, err)
-		}
-		o.Program = o.Program.With(p)
+		f.what.Program = &rules
+	}
+	cfg, err := client.Config(f.where)
+	if err != nil {
+		return err
 	}
 	s := scheme.New()
 	if err := apiextensionsv1.AddToScheme(s); err != nil {
 		return err
 	}
 	debug.SetGCPercent(gcPercent)
-	show := newProgress(errOut)
-	o.Progress, o.Problem = show.step, show.problem
-	cfg, err := client.Config(f.where)
-	if err != nil {
-		return err
+	line := newProgressLine(errOut)
+	f.what.Progress = line.show
+	f.what.Problem = func(err error) {
+		line.end()
+		fmt.Fprintln(errOut, err)
 	}
-	r, err := weigh.Cluster(ctx, cfg, s, o)
-	show.end()
+	r, err := weigh.Cluster(ctx, cfg, s, f.what)
+	line.end()
 	switch {
 	case ctx.Err() != nil:
-		return show.interrupted()
-	case r == nil:
+		return errors.New("interrupted: there are no figures")
+	case err != nil:
 		return err
 	case f.output == "json":
-		return errors.Join(r.JSON(out), err)
+		return r.JSON(out)
 	}
-	return errors.Join(r.Text(out, f.output == "wide"), err)
-}
-
-// contents returns what a file has, or the standard input for "-".
-func contents(file string, in io.Reader) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(in)
-	}
-	return os.ReadFile(file)
-}
-
-// weighProgress shows how far a weighing is.
-type weighProgress struct {
-	progressLine
-	kind string
-}
-
-func newProgress(out io.Writer) *weighProgress {
-	return &weighProgress{progressLine: newProgressLine(out)}
-}
-
-func (p *weighProgress) step(now weigh.Progress) {
-	p.kind = now.Kind
-	p.show(now, now.Wait)
-}
-
-func (p *weighProgress) problem(err error) {
-	p.end()
-	fmt.Fprintln(p.out, err)
-}
-
-// interrupted returns the error for a weighing that a signal ended.
-func (p *weighProgress) interrupted() error {
-	if p.kind == "" {
-		return errors.New("interrupted before anything was weighed")
-	}
-	return fmt.Errorf("interrupted while weighing %s: there are no figures", p.kind)
+	return r.Text(out)
 }

@@ -16,14 +16,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-io/flyball/cache"
 	"github.com/flyball-io/flyball/client"
 	"github.com/flyball-io/flyball/internal/livetest"
 	"github.com/flyball-io/flyball/object"
+	"github.com/flyball-io/flyball/ops/rbac"
 	"github.com/flyball-io/flyball/scheme"
-	"github.com/flyball-io/flyball/test/planetest"
 	"github.com/flyball-io/flyball/test/servertest"
 )
 
@@ -55,32 +56,41 @@ func find(t *testing.T, r *Report, resource string) Kind {
 	return r.Kinds[i]
 }
 
-// The packed figures of a cluster are what a cache then holds. No kind is weighed twice. The cluster is real: the
-// server in memory has no APIServices, a kind of Kubernetes without a Go type here.
+// The packed figures of a cluster are what a cache then holds. No kind is weighed twice. APIServices are a kind of
+// Kubernetes without a Go type here.
 func TestCluster(t *testing.T) {
-	p := planetest.Shared(t)
+	p := servertest.Shared(t)
 	c := livetest.Client(t, p, client.Options{})
-	namespace := planetest.Namespace(t, p)
+	namespace := servertest.Namespace(t, p)
 	fill(t, c, namespace)
 	s := scheme.New()
-	var pages []Progress
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "role-of-" + namespace}}
+	if _, err := client.Create(t.Context(), c, role); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Delete(context.Background(), c, role); err != nil {
+			t.Error(err)
+		}
+	})
+	var pages []string
 	r, err := Cluster(t.Context(), p.RESTConfig(), s, Options{
-		Progress: func(p Progress) { pages = append(pages, p) },
+		Progress: func(text string) { pages = append(pages, text) },
 		Problem:  func(err error) { t.Log(err) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := slices.IndexFunc(pages, func(p Progress) bool { return p.Kind == "configmaps" && p.Objects == pageSize }); i < 0 || pages[i].Remaining < mapsOfOne-pageSize || pages[i].Of < 20 {
-		t.Errorf("%v", pages)
+	if !slices.ContainsFunc(pages, func(text string) bool {
+		return strings.HasPrefix(text, "weighing configmaps, ") && strings.HasSuffix(text, fmt.Sprintf(": %d objects", pageSize))
+	}) {
+		t.Errorf("%q", pages)
 	}
 	if of := find(t, r, "events"); of.Objects == 0 {
 		t.Errorf("%+v", of)
 	}
-	if !slices.ContainsFunc(r.LeftOut, func(l LeftOut) bool {
-		return l.Resource == "events.events.k8s.io" && strings.Contains(l.Reason, "those of events")
-	}) {
-		t.Errorf("%+v", r.LeftOut)
+	if slices.ContainsFunc(r.Kinds, func(k Kind) bool { return k.Resource == "events.events.k8s.io" }) {
+		t.Errorf("Events are weighed twice: %+v", r.Kinds)
 	}
 	if of := find(t, r, "apiservices.apiregistration.k8s.io"); of.Form != "unstructured" || of.Structs < of.Wire {
 		t.Errorf("%+v", of)
@@ -170,20 +180,20 @@ func TestForbidden(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	program, err := ParseProgram([]byte(`
-kind: ClusterRole
-rules: [{apiGroups: ["", example.com], resources: [configmaps, secrets, gadgets], verbs: [list, watch]}]
-`), "")
-	if err != nil {
-		t.Fatal(err)
+	permissions := []rbac.Permission{}
+	for _, resource := range []string{"configmaps", "secrets"} {
+		for _, verb := range []string{"list", "watch"} {
+			permissions = append(permissions, rbac.Permission{Verb: verb, Resource: resource})
+		}
 	}
+	program := rbac.Of(append(permissions, rbac.Permission{Verb: "list", Resource: "nodes"})...)
 	var problems []string
 	var r *Report
 	for { // the server learns of a new role a moment later
 		problems = nil
 		r, err = Cluster(t.Context(), cfg, scheme.New(), Options{
-			Selection: Selection{Program: program, Namespace: namespace},
-			Problem:   func(err error) { problems = append(problems, err.Error()) },
+			Program: &program, Namespace: namespace,
+			Problem: func(err error) { problems = append(problems, err.Error()) },
 		})
 		if err == nil || t.Context().Err() != nil {
 			break
@@ -196,11 +206,10 @@ rules: [{apiGroups: ["", example.com], resources: [configmaps, secrets, gadgets]
 		t.Errorf("%+v", r)
 	}
 	text := strings.Join(problems, "\n")
-	if len(r.LeftOut) != 2 || !strings.Contains(text, "secrets is not weighed: ") || !strings.Contains(text, "forbidden") ||
-		!strings.Contains(text, "gadgets or gadgets.example.com is not weighed: the cluster has no such kind") {
+	if len(r.LeftOut) != 1 || !strings.Contains(text, "secrets is not weighed: ") || !strings.Contains(text, "forbidden") {
 		t.Errorf("%+v\n%s", r.LeftOut, text)
 	}
-	if _, err := Cluster(t.Context(), cfg, scheme.New(), Options{Selection: Selection{Kinds: []string{"gadgets"}}}); err == nil || !strings.Contains(err.Error(), `has no kind "gadgets"`) {
+	if _, err := Cluster(t.Context(), cfg, scheme.New(), Options{Kinds: []string{"gadgets"}}); err == nil || !strings.Contains(err.Error(), `has no kind "gadgets"`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -288,7 +297,7 @@ func TestFaults(t *testing.T) {
 					return f.answer(r, n.Add(1))
 				}}
 			})
-			r, err := Cluster(t.Context(), cfg, scheme.New(), Options{Selection: Selection{Kinds: []string{"configmaps", "namespaces"}}})
+			r, err := Cluster(t.Context(), cfg, scheme.New(), Options{Kinds: []string{"configmaps", "namespaces"}})
 			if f.err != "" {
 				if r != nil || err == nil || !strings.Contains(err.Error(), f.err) {
 					t.Errorf("%+v, %v", r, err)
@@ -312,8 +321,8 @@ func TestFaults(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		asked := errors.New("asked to stop")
-		r, err := Cluster(ctx, p.RESTConfig(), scheme.New(), Options{Progress: func(p Progress) {
-			if p.Objects == pageSize {
+		r, err := Cluster(ctx, p.RESTConfig(), scheme.New(), Options{Progress: func(text string) {
+			if strings.HasSuffix(text, fmt.Sprintf(": %d objects", pageSize)) {
 				cancel(asked)
 			}
 		}})
@@ -330,43 +339,59 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// A kind is weighed in the version that has a Go type, if there is one, else in the preferred one.
-func TestVersions(t *testing.T) {
-	verbs := metav1.Verbs{"get", "list", "watch"}
-	groups := []*metav1.APIGroup{
-		{Name: "apps", PreferredVersion: metav1.GroupVersionForDiscovery{Version: "v2"}},
-		{Name: "example.com", PreferredVersion: metav1.GroupVersionForDiscovery{Version: "v1"}},
+// Names select kinds as those of kubectl do. A name without a group means each kind that has it. Where a namespace is
+// given, kinds that are in none are left out, and named.
+func TestSelection(t *testing.T) {
+	kind := func(group, plural, kind string, namespaced bool, short ...string) served {
+		gv := schema.GroupVersion{Group: group, Version: "v1"}
+		return served{Resource{GVK: gv.WithKind(kind), GVR: gv.WithResource(plural), Namespaced: namespaced}, short}
 	}
-	lists := []*metav1.APIResourceList{
-		{GroupVersion: "apps/v2", APIResources: []metav1.APIResource{{Name: "deployments", Kind: "Deployment", Verbs: verbs}, {Name: "deployments/status", Kind: "Deployment", Verbs: verbs}}},
-		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Verbs: verbs, ShortNames: []string{"deploy"}, Namespaced: true}}},
-		{GroupVersion: "example.com/v2", APIResources: []metav1.APIResource{{Name: "widgets", Kind: "Widget", Verbs: verbs}, {Name: "reviews", Kind: "Review", Verbs: metav1.Verbs{"create"}}, {Name: "reports", Kind: "Report", Verbs: metav1.Verbs{"get", "list"}}}},
-		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "widgets", Kind: "Widget", Verbs: verbs}}},
-		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "pods", Kind: "Pod", Verbs: verbs, Namespaced: true}}},
-		{GroupVersion: "a/b/c", APIResources: []metav1.APIResource{{Name: "widgets", Kind: "Widget", Verbs: verbs}}},
+	all := []served{
+		kind("", "events", "Event", true), kind("", "nodes", "Node", false, "no"), kind("apps", "deployments", "Deployment", true, "deploy"),
+		kind("events.k8s.io", "events", "Event", true), kind("a.example.com", "gateways", "Gateway", true), kind("b.example.com", "gateways", "Gateway", true),
 	}
-	all := versioned(groups, lists, scheme.New())
-	if len(all) != 3 || all[0].GVR.String() != "/v1, Resource=pods" || all[1].GVR.String() != "apps/v1, Resource=deployments" || !all[1].Namespaced || !all[1].is("deploy") || all[2].GVR.String() != "example.com/v1, Resource=widgets" {
-		t.Errorf("%+v", all)
+	may := func(group, resource string, verbs ...string) *rbac.Rules {
+		var p []rbac.Permission
+		for _, v := range verbs {
+			p = append(p, rbac.Permission{Verb: v, Group: group, Resource: resource})
+		}
+		rules := rbac.Of(p...)
+		return &rules
 	}
-}
-
-// Discovery has its lists in a random order. The groups have the server's.
-func TestKindsOfOneNameAreInTheOrderOfTheServer(t *testing.T) {
-	verbs := metav1.Verbs{"list", "watch"}
-	var groups []*metav1.APIGroup
-	var lists []*metav1.APIResourceList
-	for _, name := range []string{"z.example.com", "b.example.com", "m.example.com"} {
-		v := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
-		groups = append(groups, &metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
-		lists = append(lists, &metav1.APIResourceList{GroupVersion: v.GroupVersion, APIResources: []metav1.APIResource{{Name: "gateways", Kind: "Gateway", Verbs: verbs}}})
-	}
-	for range lists {
-		lists = append(lists[1:], lists[0])
-		for i, k := range versioned(groups, slices.Clone(lists), scheme.New()) {
-			if k.GVR.Group != groups[i].Name {
-				t.Fatalf("%d is of %s", i, k.GVR.Group)
+	for _, c := range []struct {
+		o                  Options
+		want, left, failed string
+	}{
+		{Options{}, "events nodes deployments.apps gateways.a.example.com gateways.b.example.com", "", ""},
+		{Options{Kinds: []string{"no", "Deployment"}}, "nodes deployments.apps", "", ""},
+		{Options{Kinds: []string{"deploy.apps", "nodes.apps"}}, "", "", `has no kind "nodes.apps"`},
+		{Options{Kinds: []string{"gateway"}}, "gateways.a.example.com gateways.b.example.com", "", ""},
+		{Options{Kinds: []string{"gateways.v1.b.example.com"}}, "gateways.b.example.com", "", ""},
+		{Options{Kinds: []string{"events.events.k8s.io"}}, "events.events.k8s.io", "", ""},
+		{Options{Namespace: "d", Kinds: []string{"nodes", "deploy"}}, "deployments.apps", "nodes", ""},
+		{Options{Program: may("apps", "deployments", "list", "watch")}, "deployments.apps", "", ""},
+		{Options{Program: may("apps", "deployments", "list", "get")}, "", "", ""},
+		{Options{Program: may("", "*", "*")}, "events nodes", "", ""},
+		{Options{Program: may("events.k8s.io", "events", "list", "watch")}, "events.events.k8s.io", "", ""},
+	} {
+		c.o.Problem = func(error) {}
+		of := &cluster{Options: c.o}
+		chosen, err := of.selected(all)
+		if c.failed != "" {
+			if err == nil || !strings.Contains(err.Error(), c.failed) {
+				t.Errorf("%+v: %v, want %q", c.o, err, c.failed)
 			}
+			continue
+		}
+		var got, left []string
+		for _, k := range chosen {
+			got = append(got, k.String())
+		}
+		for _, l := range of.report.LeftOut {
+			left = append(left, l.Resource)
+		}
+		if err != nil || strings.Join(got, " ") != c.want || strings.Join(left, " ") != c.left {
+			t.Errorf("%+v: %q without %q, %v, want %q without %q", c.o, got, left, err, c.want, c.left)
 		}
 	}
 }

@@ -30,7 +30,6 @@ type LeftOut struct {
 
 // Report is what a weighing found.
 type Report struct {
-	From    string    `json:"from"`              // the cluster
 	Program bool      `json:"program,omitempty"` // it is what the roles of a program allow
 	Kinds   []Kind    `json:"kinds"`             // those with objects, the largest structs first
 	Empty   []string  `json:"withoutObjects,omitempty"`
@@ -46,10 +45,6 @@ func (r *Report) add(k Kind) {
 	}
 	r.Kinds = append(r.Kinds, k)
 	r.Total.add(k.Figures)
-}
-
-func (r *Report) leaveOut(resource, reason string) {
-	r.LeftOut = append(r.LeftOut, LeftOut{resource, reason})
 }
 
 // sort sorts the kinds by what they take.
@@ -71,29 +66,22 @@ func (r *Report) JSON(out io.Writer) error {
 type column struct {
 	name string
 	of   func(f *Figures) string
-	wide bool // only in the wide table
 }
 
 var columns = []column{
-	{"OBJECTS", func(f *Figures) string { return count(f.Objects) }, false},
-	{"WIRE", func(f *Figures) string { return size(f.Wire) }, false},
-	{"MANAGED", func(f *Figures) string { return size(f.ManagedFields) }, false},
-	{"STRUCTS", func(f *Figures) string { return size(f.Structs) }, false},
-	{"STRUCTS-MF", func(f *Figures) string { return size(f.StructsCut) }, true},
-	{"PACKED", func(f *Figures) string { return size(f.Packed) }, false},
-	{"PACKED+MF", func(f *Figures) string { return size(f.PackedWhole) }, true},
-	{"SAMPLED", func(f *Figures) string { return count(f.Sampled) }, true},
+	{"OBJECTS", func(f *Figures) string { return count(f.Objects) }},
+	{"WIRE", func(f *Figures) string { return size(f.Wire) }},
+	{"MANAGED", func(f *Figures) string { return size(f.ManagedFields) }},
+	{"STRUCTS", func(f *Figures) string { return size(f.Structs) }},
+	{"PACKED", func(f *Figures) string { return size(f.Packed) }},
 }
 
-// Text writes the report for people. wide adds the figures of each kind for the other way to treat
-// managedFields.
-func (r *Report) Text(out io.Writer, wide bool) error {
+// Text writes the report for people.
+func (r *Report) Text(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(kind string, cell func(column) string) {
 		for _, c := range columns {
-			if wide || !c.wide {
-				fmt.Fprint(t, cell(c), "\t")
-			}
+			fmt.Fprint(t, cell(c), "\t")
 		}
 		fmt.Fprintln(t, "  "+kind)
 	}
@@ -125,20 +113,34 @@ from: the Go structs that client-go's caches hold, estimated from %s decoded
 to:   the objects packed in Flyball's cache. It cuts managedFields unless
       KeepManagedFields is set.
 `, count(f.Sampled))
-	var left []string
-	for _, l := range r.LeftOut {
-		left = append(left, l.Resource)
-	}
-	if len(left) > 0 {
-		text += "\nnot weighed: " + strings.Join(left, ", ") + "\n"
+	for i, l := range r.LeftOut {
+		text += []string{"\nnot weighed: ", ", "}[min(i, 1)] + l.Resource
 	}
 	switch n := len(r.Empty); {
 	case n > maxNamed:
-		text += fmt.Sprintf("\n%d more kinds have no objects\n", n)
+		text += fmt.Sprintf("\n%d more kinds have no objects", n)
 	case n > 0:
-		text += "\nwithout objects: " + strings.Join(r.Empty, ", ") + "\n"
+		text += "\nwithout objects: " + strings.Join(r.Empty, ", ")
 	}
-	return text
+	return strings.TrimSuffix(text, "\n") + "\n"
+}
+
+// nothing says what became of the kinds of a report without figures.
+func (r *Report) nothing() string {
+	var text []string
+	switch n := len(r.Empty); {
+	case n > maxNamed:
+		text = append(text, fmt.Sprintf("%d kinds have no objects", n))
+	case n > 0:
+		text = append(text, "there are no "+strings.Join(r.Empty, ", no "))
+	}
+	for _, l := range r.LeftOut[:min(maxNamed, len(r.LeftOut))] {
+		text = append(text, l.Resource+": "+l.Reason)
+	}
+	if len(text) == 0 {
+		return "no kind is selected that can be listed and watched"
+	}
+	return strings.Join(text, "; ")
 }
 
 // compared is a line of two figures for the same content of the objects.
@@ -146,7 +148,7 @@ func compared(content string, from, to int64) string {
 	return fmt.Sprintf("  %-21s  %s → %s%s\n", content, size(from), size(to), times(from, to))
 }
 
-// maxNamed is how many kinds without objects are named.
+// maxNamed is how many kinds without figures are named.
 const maxNamed = 5
 
 // times says how many times less one figure is than another.

@@ -1,19 +1,17 @@
 // Package weigh tells what the packed cache would take for the objects of a cluster, and what
 // client-go's structs take for them.
 //
-//	cluster ── pages ─► Scale, one for each kind ─► Report ─► text or JSON
+//	                                                      ┌─► text, in columns
+//	cluster ── pages ──► Scale, one for each kind ─► Report ─┤
+//	                                                      └─► JSON
 //
 // A [Scale] gets the objects as they come off the wire and keeps them packed, by the code of the
 // cache itself. When a kind is done its packed objects are dropped and the figures stay. So the
 // memory is that of the largest kind, packed.
-//
-// Scale, [Program], [Selection] and [Report] know nothing of a cluster.
 package weigh
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -64,15 +62,13 @@ func (f *Figures) add(other Figures) {
 // Scale weighs the objects of one kind. It is for one goroutine.
 type Scale struct {
 	kind       *wire.Kind
-	namespaces []string // nil: all
 	cut, whole *held
 	sample     sample
 	wire       int64
 	managed    int64
 	rejected   int
 	problems   []error
-	unnamed    int      // problems that are not among these
-	uids       []string // some
+	unnamed    int // problems that are not among these
 }
 
 // held is a store as the cache fills it with a first list.
@@ -111,10 +107,9 @@ func (h *held) end() store.Stats {
 // maxProblems is the number of problems of a kind that a Scale reports one by one.
 const maxProblems = 3
 
-// NewScale returns a Scale for the objects of r. Objects of other namespaces are ignored, unless
-// namespaces is nil.
-func NewScale(r Resource, kind *wire.Kind, namespaces []string) *Scale {
-	return &Scale{kind: kind, namespaces: namespaces, cut: newHeld(r), whole: newHeld(r)}
+// NewScale returns a Scale for the objects of r.
+func NewScale(r Resource, kind *wire.Kind) *Scale {
+	return &Scale{kind: kind, cut: newHeld(r), whole: newHeld(r)}
 }
 
 // Add weighs an object. The bytes are used until Add returns.
@@ -127,18 +122,11 @@ func (s *Scale) Add(raw wire.Raw) {
 		return
 	}
 	raw = raw.Checked()
-	if s.namespaces != nil && !slices.Contains(s.namespaces, e.Key().Namespace) {
-		s.whole.buf = whole.Bytes[:0]
-		return
-	}
 	cut := wire.CutManagedFields(s.cut.take(), raw)
 	small, err := store.NewEntry(cut)
 	if err != nil {
 		s.Reject(err)
 		return
-	}
-	if len(s.uids) < maxUIDs {
-		s.uids = append(s.uids, strings.Clone(string(e.UID()))) // which may be part of a larger text
 	}
 	s.wire += int64(len(raw.Bytes))
 	s.managed += int64(len(raw.Bytes) - len(cut.Bytes))
@@ -146,9 +134,6 @@ func (s *Scale) Add(raw wire.Raw) {
 	s.whole.txn.Put(e)
 	s.cut.txn.Put(small)
 }
-
-// maxUIDs is the number of uids of a kind that a Scale keeps.
-const maxUIDs = 100
 
 // Reject counts an object that cannot be read.
 func (s *Scale) Reject(err error) {

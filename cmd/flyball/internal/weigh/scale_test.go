@@ -62,7 +62,7 @@ func near(t *testing.T, what string, got, want int64, part float64) {
 
 func TestFigures(t *testing.T) {
 	k := &wire.Kind{GVK: configMaps.GVK, Scheme: scheme.New()}
-	s := NewScale(configMaps, k, nil)
+	s := NewScale(configMaps, k)
 	const n = 3000
 	var sent, cut int64
 	for i := range n {
@@ -96,7 +96,7 @@ func TestFigures(t *testing.T) {
 func TestStructs(t *testing.T) {
 	tier.Audit(t, "measures the heap")
 	k := &wire.Kind{GVK: configMaps.GVK, Scheme: scheme.New()}
-	s := NewScale(configMaps, k, nil)
+	s := NewScale(configMaps, k)
 	const n = 3000
 	for i := range n {
 		s.Add(protobuf(t, k, configMap(i)))
@@ -134,7 +134,7 @@ func TestStructs(t *testing.T) {
 // A custom resource is JSON, and unstructured in client-go. Lists of some servers omit its kind.
 func TestUnstructured(t *testing.T) {
 	k := &wire.Kind{GVK: widgets.GVK, Scheme: scheme.New()}
-	s := NewScale(widgets, k, nil)
+	s := NewScale(widgets, k)
 	var sent int64
 	for i := range 50 {
 		o := configMap(i)
@@ -157,7 +157,7 @@ func TestUnstructured(t *testing.T) {
 // What cannot be read is named, up to a number, and left out. What cannot be decoded is named, too.
 func TestUnreadable(t *testing.T) {
 	k := &wire.Kind{GVK: configMaps.GVK, Scheme: scheme.New()}
-	s := NewScale(configMaps, k, nil)
+	s := NewScale(configMaps, k)
 	good := protobuf(t, k, configMap(1))
 	s.Add(good)
 	for range 3 {
@@ -168,7 +168,7 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("%+v, %v", f, problems)
 	}
 	wk := &wire.Kind{GVK: configMaps.GVK, Scheme: scheme.New()}
-	s = NewScale(configMaps, wk, nil)
+	s = NewScale(configMaps, wk)
 	for i := range 5 {
 		s.Add(wire.Raw{Kind: wk, Encoding: wire.JSON, Bytes: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m%d"},"data":7}`, i)})
 	}
@@ -184,19 +184,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-func TestNamespaces(t *testing.T) {
-	k := &wire.Kind{GVK: configMaps.GVK, Scheme: scheme.New()}
-	s := NewScale(configMaps, k, []string{"team-0", "team-2"})
-	for i := range 9 {
-		s.Add(protobuf(t, k, configMap(i)))
-	}
-	if f, _ := s.End(); f.Objects != 6 || f.Sampled != 6 {
-		t.Errorf("%+v", f)
-	}
-}
-
 func TestNothing(t *testing.T) {
-	f, problems := NewScale(nodes, &wire.Kind{GVK: nodes.GVK, Scheme: scheme.New()}, nil).End()
+	f, problems := NewScale(nodes, &wire.Kind{GVK: nodes.GVK, Scheme: scheme.New()}).End()
 	if f != (Figures{}) || problems != nil {
 		t.Errorf("%+v, %v", f, problems)
 	}

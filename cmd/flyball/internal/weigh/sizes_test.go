@@ -14,15 +14,12 @@ func TestSizes(t *testing.T) {
 			return // an empty cluster is an error
 		}
 		o := Options{Problem: func(err error) { t.Error(err) }}
-		check := func(r *Report, err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(r.Kinds) != 1 || r.Kinds[0].Objects != len(c.First) || len(r.LeftOut) > 0 {
-				t.Errorf("%+v, want %d objects", r, len(c.First))
-			}
+		r, err := Cluster(t.Context(), c.Config(t), scheme.New(), o)
+		if err != nil {
+			t.Fatal(err)
 		}
-		check(Cluster(t.Context(), c.Config(t), scheme.New(), o))
+		if len(r.Kinds) != 1 || r.Kinds[0].Objects != len(c.First) || len(r.LeftOut) > 0 {
+			t.Errorf("%+v, want %d objects", r, len(c.First))
+		}
 	})
 }
