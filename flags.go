@@ -41,7 +41,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.Webhooks.CertDir, "webhook-cert-dir", o.Webhooks.CertDir, "`folder` with tls.crt and tls.key of the webhooks (empty: the program makes and rotates them, and keeps them in a Secret)")
 	flags.StringVar(&o.Webhooks.ClientCA, "webhook-client-ca", o.Webhooks.ClientCA, "`file` with the authorities of client certificates, one of which the API server must have (empty: none)")
 	flags.DurationVar(&o.Webhooks.Drain, "webhook-drain", o.Webhooks.Drain, "`time` for which the webhooks are served after the program was told to stop (0: 5s, none on loopback; negative: none)")
-	flags.Var((*byteCount)(&o.Webhooks.Memory), "webhook-memory", "`bytes`, such as 64Mi, for the bodies of all requests to webhooks together (0: a quarter of the memory limit; negative: no bound)")
+	flags.Var((*byteCount)(&o.Webhooks.Memory), "webhook-memory", "`bytes`, such as 64Mi, for the large bodies of all requests to webhooks together (0: 256Mi, or a quarter of GOMEMLIMIT; negative: no bound)")
 	managed := &o.Webhooks.Managed
 	flags.StringVar(&managed.Namespace, "webhook-namespace", managed.Namespace, "`namespace` of that Secret and of the Service (empty: that of the Pod)")
 	flags.StringVar(&managed.Name, "webhook-secret", managed.Name, "`name` of that Secret (empty: derived from that of the program)")

@@ -20,7 +20,9 @@ require (
 	github.com/go-logr/logr v1.4.2
 	github.com/prometheus/client_golang v1.22.0
 	github.com/prometheus/client_model v0.6.2
+	golang.org/x/sync v0.12.0
 	golang.org/x/sys v0.31.0
+	gomodules.xyz/jsonpatch/v2 v2.5.0
 	gopkg.in/evanphx/json-patch.v4 v4.13.0
 	k8s.io/apiextensions-apiserver v0.34.1
 	k8s.io/klog/v2 v2.130.1

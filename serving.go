@@ -29,10 +29,9 @@ type Webhooks struct {
 	// closes its connection, so that the next request reaches another replica. The drain passes beside the
 	// grace period, and is part of no bound in Options.Stop. Zero: 5 s, and none on loopback. Negative: none.
 	Drain time.Duration
-	// Memory bounds the bytes of the bodies of all requests to webhooks together, with the answers of
-	// conversion. A body that does not fit waits for a moment and is refused then, and one that comes in
-	// slowly gives way; see webhook.Budget. Zero: a quarter of the memory limit of the process, by
-	// GOMEMLIMIT and its cgroup, from 8 to 256 MiB; 256 MiB without a limit. Negative: no bound.
+	// Memory bounds the bytes of the large bodies of all requests to webhooks together, with the answers of
+	// conversion. A body that does not fit waits for a moment and is refused then; see webhook.Budget. Zero:
+	// 256 MiB, or a quarter of GOMEMLIMIT if that is less, but at least 16 MiB. Negative: no bound.
 	Memory int64
 	// Managed makes the certificate, if CertDir is empty, and keeps it in a Secret that the replicas share. An
 	// empty Namespace is that of the Pod, an empty Name that of Options with "-webhook-cert", and an empty

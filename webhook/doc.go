@@ -29,7 +29,7 @@
 //
 // # Bounds
 //
-// [Limits] bounds one endpoint; [Budget] bounds the memory of all request bodies together. Method,
+// [Limits] bounds one endpoint; [Budget] bounds the memory of all large request bodies together. Method,
 // content type and length are checked before a body is read. A body is cut off at its limit and after
 // its time. The handler's context ends a little before the API server gives up. If the handler goes
 // on after that, the endpoint answers without it.

@@ -26,12 +26,12 @@ type Hooks = review.Hooks
 // Call describes one answered request, for [Hooks].
 type Call = review.Call
 
-// Budget bounds the memory for the request bodies of all endpoints that share it. Package convert
+// Budget bounds the memory for the large request bodies of all endpoints that share it. Package convert
 // uses the same type.
 type Budget = review.Budget
 
-// NewBudget returns a budget of the given size in bytes. Zero means a share of the memory that the
-// process may use; see [Budget]. Negative means no bound.
+// NewBudget returns a budget of the given size in bytes. Zero means 256 MiB, or a quarter of GOMEMLIMIT if that is less,
+// but at least 16 MiB. Negative means no bound.
 func NewBudget(bytes int64) *Budget { return review.NewBudget(bytes) }
 
 // Options configures a webhook. The zero value works. The constructor reads the options once.
@@ -47,8 +47,8 @@ type Options struct {
 	// allowed unchanged, too.
 	SubResources []string
 	Limits       Limits
-	// Budget bounds the memory for bodies, shared with other endpoints. Nil means the manager's
-	// budget, or a new one without a manager. A non-zero Limits.Buffered takes precedence.
+	// Budget bounds the memory for large bodies, shared with other endpoints. Nil means the manager's
+	// budget, or a new one without a manager.
 	Budget *Budget
 	Hooks  Hooks
 	// Logger receives the logs. Nil means slog.Default().

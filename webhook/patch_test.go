@@ -78,7 +78,7 @@ func TestPatchHasOnlyTheChange(t *testing.T) {
 	for _, tt := range []struct {
 		name, raw string
 		change    func(*thing)
-		want      string // the patch, with ' for "
+		want      string // the patch, with ' for "; or, after "= ", the object with it
 	}{
 		{"nothing", `{"spec":{"unknown":1}}`, func(*thing) {}, ``},
 		{"nothing, in odd words", `{"spec":{"zero":0,"text":"\u0061","time":"2020-01-01T00:00:00+00:00"}}`, func(*thing) {}, ``},
@@ -95,25 +95,30 @@ func TestPatchHasOnlyTheChange(t *testing.T) {
 		{"element in place", `{"spec":{"items":[{"name":"a","unknown":1},{"name":"b"}]}}`, func(o *thing) { o.Spec.Items[0].Value = "v" }, `[{'op':'add','path':'/spec/items/0/value','value':'v'}]`},
 		{"append", `{"spec":{"words":["a"]}}`, func(o *thing) { o.Spec.Words = append(o.Spec.Words, "b", "c") }, `[{'op':'add','path':'/spec/words/1','value':'b'},{'op':'add','path':'/spec/words/2','value':'c'}]`},
 		{"cut off", `{"spec":{"words":["a","b","c"]}}`, func(o *thing) { o.Spec.Words = o.Spec.Words[:1] }, `[{'op':'remove','path':'/spec/words/2'},{'op':'remove','path':'/spec/words/1'}]`},
-		{"cut out", `{"spec":{"items":[{"name":"a"},{"name":"b","unknown":1}]}}`, func(o *thing) { o.Spec.Items = o.Spec.Items[1:] }, `[{'op':'remove','path':'/spec/items/0'}]`},
-		{"put in front", `{"spec":{"items":[{"name":"b","unknown":1}]}}`, func(o *thing) { o.Spec.Items = []item{{Name: "a"}, o.Spec.Items[0]} }, `[{'op':'add','path':'/spec/items/0','value':{'name':'a','inner':{'b':0}}}]`},
+		{"cut out", `{"spec":{"items":[{"name":"a"},{"name":"b","unknown":1}]}}`, func(o *thing) { o.Spec.Items = o.Spec.Items[1:] }, `= {'spec':{'items':[{'name':'b','unknown':1}]}}`},
+		{"put in front", `{"spec":{"items":[{"name":"b","unknown":1}]}}`, func(o *thing) { o.Spec.Items = []item{{Name: "a"}, o.Spec.Items[0]} }, `= {'spec':{'items':[{'name':'a','inner':{'b':0}},{'name':'b','unknown':1}]}}`},
 		{"swapped", `{"spec":{"items":[{"name":"a","unknown":1},{"name":"b","unknown":2}]}}`, func(o *thing) {
 			slices.Reverse(o.Spec.Items)
 			o.Spec.Items[0].Value = "v"
-		}, `[{'op':'replace','path':'/spec/items','value':[{'name':'b','unknown':2,'value':'v'},{'name':'a','unknown':1}]}]`},
-		{"another one in its place", `{"spec":{"items":[{"name":"a","unknown":1}]}}`, func(o *thing) { o.Spec.Items[0] = item{Name: "z"} }, `[{'op':'replace','path':'/spec/items/0','value':{'name':'z','inner':{'b':0}}}]`},
+		}, `= {'spec':{'items':[{'name':'b','unknown':2,'value':'v'},{'name':'a','unknown':1}]}}`},
+		{"another one in its place", `{"spec":{"items":[{"name":"a","unknown":1}]}}`, func(o *thing) { o.Spec.Items[0] = item{Name: "z"} }, `= {'spec':{'items':[{'name':'z','inner':{'b':0}}]}}`},
 		{"list from null", `{"spec":{"words":null}}`, func(o *thing) { o.Spec.Words = []string{"a"} }, `[{'op':'replace','path':'/spec/words','value':['a']}]`},
 		{"list to null", `{"spec":{"words":["a"]}}`, func(o *thing) { o.Spec.Words = nil }, `[{'op':'replace','path':'/spec/words','value':null}]`},
 		{"lists of lists", `{"spec":{"lists":[[1,2],[3]]}}`, func(o *thing) { o.Spec.Lists[1][0] = 4 }, `[{'op':'replace','path':'/spec/lists/1/0','value':4}]`},
 		{"the last of two of one name", `{"spec":{"text":"a","text":"b"}}`, func(o *thing) { o.Spec.Text = "c" }, `[{'op':'replace','path':'/spec/text','value':'c'}]`},
-		{"markup", `{"spec":{}}`, func(o *thing) { o.Spec.Text = "<a&b>" }, `[{'op':'add','path':'/spec/text','value':'<a&b>'}]`},
+		{"markup", `{"spec":{}}`, func(o *thing) { o.Spec.Text = "<a&b>" }, `[{'op':'add','path':'/spec/text','value':'\u003ca\u0026b\u003e'}]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			patch, want := defaulted(t, []byte(tt.raw), tt.change)
-			if got := strings.ReplaceAll(string(patch), `"`, `'`); got != tt.want {
+			result := applied(t, patch, []byte(tt.raw))
+			if doc, ok := strings.CutPrefix(tt.want, "= "); ok {
+				if d := cmp.Diff(plain(t, []byte(strings.ReplaceAll(doc, `'`, `"`))), plain(t, result)); d != "" {
+					t.Errorf("patch %s (-want +got):\n%s", patch, d)
+				}
+			} else if got := strings.ReplaceAll(string(patch), `"`, `'`); got != tt.want {
 				t.Errorf("patch %s\nwant  %s", got, tt.want)
 			}
-			got, err := decodeThing(applied(t, patch, []byte(tt.raw)))
+			got, err := decodeThing(result)
 			if err != nil || !reflect.DeepEqual(text(t, got), text(t, want)) {
 				t.Errorf("the patched object is %+v, want %+v (%v)", got, want, err)
 			}
@@ -296,7 +301,47 @@ func hasTwice(b []byte) bool {
 	return jsonv2.Unmarshal(b, &v) != nil
 }
 
-// Large objects are looked up by a map, and deep nesting does not exhaust the stack.
+// Documents are drawn, and their patches are right in every part: null, large numbers, lists, odd names.
+func TestPatchesOfDrawnDocuments(t *testing.T) {
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		return rapid.Custom(func(t *rapid.T) any {
+			kinds := 7
+			if depth == 0 {
+				kinds = 3
+			}
+			switch rapid.IntRange(0, kinds).Draw(t, "kind") {
+			case 0:
+				return nil
+			case 1:
+				return rapid.Bool().Draw(t, "bool")
+			case 2:
+				return json.Number(rapid.SampledFrom([]string{"0", "1", "9007199254740993", "9007199254740992", "0.1", "1e3", "1000", "-9223372036854775808"}).Draw(t, "number"))
+			case 3:
+				return rapid.SampledFrom([]string{"", "a", "b", "<&>", "~", "\u2028"}).Draw(t, "text")
+			case 4, 5:
+				object := map[string]any{}
+				for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "name", "~", "/", "~1", "0", "-"}), 0, 4).Draw(t, "names") {
+					object[name] = value(depth-1).Draw(t, "member")
+				}
+				return object
+			}
+			return rapid.SliceOfN(value(depth-1), 0, 4).Draw(t, "list")
+		})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		raw, want := []byte(text(t, map[string]any{"a": value(3).Draw(t, "raw")})), []byte(text(t, map[string]any{"a": value(3).Draw(t, "want")}))
+		patch, err := Diff(raw, raw, want)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		if got := applied(t, patch, raw); !reflect.DeepEqual(plain(t, got), plain(t, want)) {
+			t.Fatalf("patch %s of %s\nmakes %s\nwant  %s", patch, raw, got, want)
+		}
+	})
+}
+
+// Large and deeply nested objects are handled in time, and do not exhaust the stack.
 func TestPatchOfLargeAndDeepObjects(t *testing.T) {
 	raw := map[string]any{}
 	for i := range 50000 {
@@ -311,6 +356,9 @@ func TestPatchOfLargeAndDeepObjects(t *testing.T) {
 	deep := []byte(strings.Repeat(`{"a":[`, 4999) + "1" + strings.Repeat("]}", 4999))
 	if patch, err = Diff(deep, deep, bytes.Replace(deep, []byte("1"), []byte("2"), 1)); err != nil || !bytes.HasSuffix(patch, []byte(`/a/0","value":2}]`)) {
 		t.Errorf("%d bytes of patch, %v", len(patch), err)
+	}
+	if _, err := Diff([]byte("{}"), []byte("{}"), []byte("{} {}")); err == nil {
+		t.Error("two documents were taken for one")
 	}
 	endless := []byte(strings.Repeat("[", 1<<20))
 	if _, err := Diff(endless, endless, []byte("[0]")); err == nil {

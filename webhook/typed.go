@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -239,21 +238,6 @@ func (t *typed[T, P]) validate(ctx context.Context, req *Request, v Validator[T]
 	return verdict(ctx, req, warnings, err)
 }
 
-// texts holds the object's JSON before and after defaulting.
-type texts struct{ before, after bytes.Buffer }
-
-var textPool = sync.Pool{New: func() any { return new(texts) }}
-
-func (t *texts) free() {
-	const keep = 256 << 10
-	if t.before.Cap()+t.after.Cap() > keep {
-		return
-	}
-	t.before.Reset()
-	t.after.Reset()
-	textPool.Put(t)
-}
-
 func encode(b *bytes.Buffer, obj any) error {
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
@@ -269,9 +253,8 @@ func (t *typed[T, P]) setDefaults(ctx context.Context, req *Request, d Defaulter
 	if err != nil {
 		return Denied(req, err), nil
 	}
-	text := textPool.Get().(*texts)
-	defer text.free()
-	if err := encode(&text.before, obj); err != nil {
+	var before, after bytes.Buffer // its JSON
+	if err := encode(&before, obj); err != nil {
 		return Response{}, fmt.Errorf("encode the object: %w", err)
 	}
 	if resp, err := verdict(ctx, req, nil, d(ctx, obj)); err != nil || !resp.Allowed {
@@ -280,13 +263,13 @@ func (t *typed[T, P]) setDefaults(ctx context.Context, req *Request, d Defaulter
 	if kind := obj.GetObjectKind().GroupVersionKind(); kind != t.kind.GVK {
 		return Response{}, fmt.Errorf("the defaulter changed the kind of the object to %s", name(kind))
 	}
-	if err := encode(&text.after, obj); err != nil {
+	if err := encode(&after, obj); err != nil {
 		return Response{}, fmt.Errorf("encode the object with its defaults: %w", err)
 	}
-	if bytes.Equal(text.before.Bytes(), text.after.Bytes()) {
+	if bytes.Equal(before.Bytes(), after.Bytes()) {
 		return Allowed(), nil
 	}
-	patch, err := diff(text.before.Bytes(), req.Object, text.after.Bytes())
+	patch, err := diff(before.Bytes(), req.Object, after.Bytes())
 	if err != nil {
 		return Response{}, fmt.Errorf("patch of the object: %w", err)
 	}

@@ -25,8 +25,8 @@ type Options struct {
 	// DropUnknown converts objects with fields that the Go type of their version does not have, without
 	// those fields. Else the conversion fails and names them.
 	DropUnknown bool
-	// Budget bounds the memory for bodies and answers, shared with other endpoints. Nil means the manager's budget, or a new one without a manager. A non-zero
-	// Limits.Buffered takes precedence.
+	// Budget bounds the memory for large bodies and their answers, shared with other endpoints. Nil means the manager's
+	// budget, or a new one without a manager.
 	Budget *webhook.Budget
 	// Hooks are callbacks for metrics. A review that fails counts as a denied call.
 	Hooks webhook.Hooks

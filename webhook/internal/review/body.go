@@ -1,12 +1,13 @@
 package review
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 )
 
 // maxReuse is the largest buffer in bytes that is reused for the next request.
@@ -38,51 +39,56 @@ func busy(what string) *RefusalError {
 	return &RefusalError{Code: http.StatusTooManyRequests, Message: what}
 }
 
-// read appends the body to b, which is empty. The buffer grows as bytes arrive, whatever length the
-// header announces. h holds the cost of the memory, also after an error.
-func read(r *http.Request, b []byte, limit int64, all *Budget, h *reservation) ([]byte, *RefusalError) {
-	if err := all.take(r.Context(), h, int64(cap(b))); err != nil {
-		return nil, refusal(err)
+// read reads the body of a request with a length within the limit, or with none. It takes the memory for a large body, and
+// for an answer of that size, from the budget first. bound is the time for the body if the server has none.
+func (x *exchange) read(w http.ResponseWriter, r *http.Request, start time.Time, bound time.Duration) *RefusalError {
+	o := &x.e.o
+	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s != nil && s.ReadTimeout > 0 {
+		bound = s.ReadTimeout
 	}
-	for {
-		if len(b) == cap(b) {
-			if int64(len(b)) > limit {
-				return b, tooLarge(limit)
-			}
-			size := max(2*int64(cap(b)), 8<<10)
-			if l := r.ContentLength; l > 0 && l <= limit {
-				size = max(min(size, l+512), int64(cap(b))+512) // and the end of the body is seen without another buffer
-			}
-			if size > limit {
-				size = limit + 1
-			}
-			if err := all.take(r.Context(), h, size); err != nil {
-				return b, refusal(err)
-			}
-			grown := make([]byte, len(b), size)
-			copy(grown, b)
-			all.give(h, int64(cap(b))+size-int64(cap(grown)))
-			b = grown
-		}
-		n, err := r.Body.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case int64(len(b)) > limit:
-			return b, tooLarge(limit)
-		case err == io.EOF:
-			if err := all.arrived(h); err != nil {
-				return b, refusal(err)
-			}
-			return b, nil
-		case err != nil && all.arrived(h) != nil:
-			return b, refusal(errEvicted)
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return b, &RefusalError{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
-		case err != nil:
-			if server, ok := errors.AsType[*http.MaxBytesError](err); ok { // the server's limit is the lower one
-				return b, tooLarge(server.Limit)
-			}
-			return b, Bad("", "the body cannot be read", err)
-		}
+	until := start.Add(bound)
+	length := r.ContentLength
+	if length < 0 {
+		length = o.Limits.Body
 	}
+	buf := bytes.NewBuffer(x.in)
+	if length > small {
+		if no := o.Budget.take(r.Context(), o.weight(length)); no != nil {
+			return no
+		}
+		x.held = o.weight(length)
+		if soon := time.Now().Add(patience); bound <= 0 || soon.Before(until) {
+			until, bound = soon, patience
+		}
+		buf.Grow(int(length) + bytes.MinRead) // and the end is seen without another buffer
+	}
+	if bound > 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(until)
+	}
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, o.Limits.Body))
+	x.in = buf.Bytes()
+	if long, ok := errors.AsType[*http.MaxBytesError](err); ok { // the server may have a lower limit
+		return tooLarge(long.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &RefusalError{Code: http.StatusRequestTimeout, Message: "the body did not arrive in time"}
+	}
+	if err != nil {
+		return Bad("", "the body cannot be read", err)
+	}
+	if o.AnswersBodies && x.held > 0 {
+		x.out = make([]byte, 0, answerSize(int64(len(x.in))))
+	}
+	return nil
 }
+
+// weight returns what a request with a body of n bytes takes from the budget.
+func (o *Options) weight(n int64) int64 {
+	if o.AnswersBodies {
+		n += answerSize(n)
+	}
+	return n
+}
+
+// answerSize returns the memory for an answer of about the size of its body.
+func answerSize(n int64) int64 { return n + n/8 }

@@ -35,7 +35,7 @@ type Options struct {
 	Limits      Limits
 	DefaultBody int64
 	Hooks       Hooks
-	// Budget bounds the memory of the bodies. Nil means a new one of Limits.Buffered.
+	// Budget bounds the memory of large bodies. Nil means a new one of the default size.
 	Budget *Budget
 	// AnswersBodies says that an answer is about as large as its request.
 	AnswersBodies bool
@@ -58,9 +58,14 @@ const logInterval = time.Second
 // NewEndpoint returns an endpoint. It starts no goroutine.
 func NewEndpoint(o Options) *Endpoint {
 	o.Limits, o.Logger = o.Limits.withDefaults(o.DefaultBody), o.Logger.With("webhook", o.Name)
-	if o.Budget == nil || o.Limits.Buffered != 0 {
-		o.Budget = NewBudget(o.Limits.Buffered)
+	if o.Budget == nil {
+		o.Budget = NewBudget(0)
 	}
+	largest := o.Budget.size
+	if o.AnswersBodies {
+		largest = largest / 17 * 8 // weight of it is the size of the budget
+	}
+	o.Limits.Body = min(o.Limits.Body, largest)
 	return &Endpoint{o: o, slots: make(chan struct{}, o.Limits.Concurrency), complaints: logguard.Throttle{Interval: logInterval, Burst: 1}}
 }
 
@@ -80,7 +85,7 @@ type exchange struct {
 	cancel context.CancelFunc
 
 	in, out []byte
-	held    reservation // memory of in and out
+	held    int64 // of the budget
 	state   atomic.Int32
 	done    chan struct{}
 
@@ -92,7 +97,7 @@ var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // release returns all resources of x to their pools. x must not be used afterwards.
 func (x *exchange) release() {
-	x.e.o.Budget.release(&x.held)
+	x.e.o.Budget.free.Release(x.held)
 	if x.job != nil {
 		x.cancel()
 		<-x.e.slots
@@ -104,15 +109,7 @@ func (x *exchange) release() {
 // begin reads and parses a request, and takes a slot for its handler. unread says that the body was not read to its end.
 // bound is the time for the body if the server has none.
 func (x *exchange) begin(w http.ResponseWriter, r *http.Request, start time.Time, bound time.Duration) (no *RefusalError, unread bool) {
-	o := &x.e.o
-	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); bound > 0 && (s == nil || s.ReadTimeout <= 0) {
-		_ = http.NewResponseController(w).SetReadDeadline(start.Add(bound))
-	}
-	o.Budget.begin(&x.held, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }, start)
-	if x.in, no = read(r, x.in, o.Limits.Body, o.Budget, &x.held); no == nil {
-		no = x.reserveAnswer(r.Context())
-	}
-	if no != nil {
+	if no = x.read(w, r, start, bound); no != nil {
 		return no, true
 	}
 	select {
@@ -120,25 +117,13 @@ func (x *exchange) begin(w http.ResponseWriter, r *http.Request, start time.Time
 	default:
 		return tooMany(), false
 	}
-	if x.job, no = o.Parse(x.in); no != nil {
+	if x.job, no = x.e.o.Parse(x.in); no != nil {
 		<-x.e.slots
 	}
 	return no, false
 }
 
 func tooMany() *RefusalError { return busy("too many handlers are running") }
-
-// reserveAnswer reserves memory for an answer as large as the body, so that the handler does not
-// grow it piecemeal.
-func (x *exchange) reserveAnswer(ctx context.Context) *RefusalError {
-	if size := len(x.in) + len(x.in)/8; x.e.o.AnswersBodies && size > maxReuse && size > cap(x.out) {
-		if err := x.e.o.Budget.take(ctx, &x.held, int64(size)); err != nil {
-			return refusal(err)
-		}
-		x.out = make([]byte, 0, size)
-	}
-	return nil
-}
 
 // reuse returns an empty buffer for the next request: b, unless it is large.
 func reuse(b []byte) []byte {

@@ -168,16 +168,19 @@ func TestBodyIsReadUpToItsLimit(t *testing.T) {
 	if w := ask(e, post(strings.NewReader("{"))); w.Code != 400 {
 		t.Errorf("half a body: %d", w.Code)
 	}
-	if used := used(e); used != 0 {
-		t.Errorf("%d bytes are still counted", used)
+	if !unused(e) {
+		t.Error("some bytes are still counted")
 	}
 }
 
-// used returns the bytes that are counted for the requests of an endpoint.
-func used(e *Endpoint) int64 {
-	e.o.Budget.mu.Lock()
-	defer e.o.Budget.mu.Unlock()
-	return e.o.Budget.used
+// unused reports whether no request holds a share of the budget.
+func unused(e *Endpoint) bool {
+	all := e.o.Budget.size
+	if !e.o.Budget.free.TryAcquire(all) {
+		return false
+	}
+	e.o.Budget.free.Release(all)
+	return true
 }
 
 func TestHandlerErrorsBecomeStatuses(t *testing.T) {
@@ -210,8 +213,8 @@ func TestHandlerErrorsBecomeStatuses(t *testing.T) {
 			if (done.Panic != nil) != tt.panic || done.Code != tt.code {
 				t.Errorf("counted as %+v", done)
 			}
-			if len(e.slots) != 0 || used(e) != 0 {
-				t.Errorf("%d slots, %d bytes are still taken", len(e.slots), used(e))
+			if len(e.slots) != 0 || !unused(e) {
+				t.Errorf("%d slots are still taken, or memory", len(e.slots))
 			}
 		})
 	}
@@ -257,8 +260,8 @@ func TestHandlerThatEndsWithItsContextIsAnswered(t *testing.T) {
 			t.Errorf("%d after %v: %+v", w.Code, took, s)
 		}
 		synctest.Wait()
-		if len(e.slots) != 0 || used(e) != 0 {
-			t.Errorf("%d slots, %d bytes are still taken", len(e.slots), used(e))
+		if len(e.slots) != 0 || !unused(e) {
+			t.Errorf("%d slots are still taken, or memory", len(e.slots))
 		}
 	})
 }
@@ -386,7 +389,7 @@ func TestConcurrentRequestsGetTheirOwnAnswers(t *testing.T) {
 	for range e.o.Limits.Concurrency { // until the abandoned handlers have ended
 		e.slots <- struct{}{}
 	}
-	if used := used(e); used != 0 {
-		t.Errorf("%d bytes are still counted", used)
+	if !unused(e) {
+		t.Error("some bytes are still counted")
 	}
 }

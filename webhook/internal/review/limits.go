@@ -12,12 +12,9 @@ import (
 type Limits struct {
 	// Body is the largest request body in bytes. Zero or negative means the default: 10 MiB for
 	// admission and 64 MiB for conversion. An API server takes objects of at most 3 MiB, and an
-	// admission review holds up to two. A conversion review holds a whole list.
+	// admission review holds up to two. A conversion review holds a whole list. What can never fit into the [Budget]
+	// is refused, too: with its answer, a conversion may be 8/17 of that.
 	Body int64
-	// Buffered is the size in bytes of a [Budget] for this endpoint alone: the most memory that all
-	// its requests may hold together. Zero means the budget of the options, which a manager's
-	// endpoints share, or else one of the default size. Negative means no bound.
-	Buffered int64
 	// Timeout is the longest time for an answer once the request has arrived. A body has as long to
 	// arrive, or the ReadTimeout of the server if it has one. The API server states its own timeout, and
 	// the shorter one applies. A tenth of it, at most 500 ms, is left for the way back. Zero means 30 s,
