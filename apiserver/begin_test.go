@@ -2,7 +2,6 @@ package apiserver_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -97,30 +96,5 @@ func BenchmarkServerWithCRDs(b *testing.B) {
 		if err := s.Close(); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// Custom resources whose names no rule reads are answered from memory. Others are asked about.
-func BenchmarkCreateCustom(b *testing.B) {
-	for name, rule := range map[string]string{"without rules": "", "rule of the spec": "has(self.spec)", "rule of the name": "self.metadata.name != 'x'"} {
-		b.Run(name, func(b *testing.B) {
-			text := toyCRD
-			if rule != "" {
-				text = strings.Replace(text, "openAPIV3Schema: {", `openAPIV3Schema: {x-kubernetes-validations: [{rule: "`+rule+`"}], `, 1)
-			}
-			file := filepath.Join(b.TempDir(), "toys.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				b.Fatal(err)
-			}
-			c := newClient(b, apiserver.Start(b, apiserver.Options{CRDs: file}))
-			n := 0
-			for b.Loop() {
-				n++
-				toy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Toy", "metadata": map[string]any{"namespace": "default", "name": fmt.Sprint("q", n)}, "spec": map[string]any{}}}
-				if _, err := client.Create(b.Context(), c, toy); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

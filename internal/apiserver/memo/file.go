@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
 // File keeps answers between runs. Any number of processes may use one at once. What another process adds is seen by
@@ -147,8 +149,11 @@ func (f *File) find(k key) (t *template, once bool) {
 	if err != nil {
 		return nil, true
 	}
-	if t, err := parseTemplate(text); err == nil {
-		return t, true
+	var found kept
+	if rules.ParseMessage(text, &found) == nil {
+		if t, err := templateOf(found); err == nil {
+			return t, true
+		}
 	}
 	return nil, true
 }
@@ -158,7 +163,7 @@ func (f *File) mark(k key) { f.append(k, nil) }
 
 // add adds the template of a question.
 func (f *File) add(k key, t *template) {
-	text, err := appendTemplate(nil, t)
+	text, err := rules.AppendMessage(nil, &t.kept)
 	if err != nil || len(text) > maxUnpacked {
 		return
 	}

@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"maps"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,55 +20,47 @@ type key [sha256.Size]byte
 
 // form is a question in two parts: a key for all on which the answer depends, and values, which only occur in it.
 type form struct {
-	key    key
-	values values
-	// places has the places of the values in the body, in order.
-	places []place
-	// create says that the question creates an object, and so has values in its other objects too. See [context].
+	key key
+	// values has the texts of the values, in the same order for all questions of one form; nil if it has none.
+	values []string
+	// create says that the question creates an object.
 	create bool
 	// secret says that the question or its answer may have credentials, so that no file has it.
 	secret bool
 }
-
-// place is the place of a value in a body, and the kind of the value.
-type place struct {
-	span
-	kind int
-}
-
-// span is a part of a text.
-type span struct{ begin, end int }
-
-func (s span) of(text []byte) []byte { return text[s.begin:s.end] }
 
 // buffers has buffers for the texts that keys are hashes of.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8192); return &b }}
 
 // form returns the form of a question. It reports false for lists, which are too long to remember.
 //
-// The values of a create are the uid, the time, the version, the name or the suffix of one that is generated if rules do
-// not read it, and the texts in fields of [opaque]. The values of a read are the time and the version. Other questions
-// have no values: only an equal question finds their answers.
+// The values are the stamps of the server: the uid, the time and the version of the question, and the uids, versions and
+// times in the metadata of the body and of the objects. The key tells which of them are equal, and the order of the
+// times. Where a question has no values, only an equal question finds its answer.
 func (m *Memory) form(req *rules.Request) (f form, ok bool) {
+	if p, ok := read(req, maxVersions); ok {
+		return m.keyOf(req, p)
+	}
+	return m.exact(req)
+}
+
+// exact returns the form of a question that has no values.
+func (m *Memory) exact(req *rules.Request) (f form, ok bool) { return m.keyOf(req, nil) }
+
+// keyOf returns the form of a question. p has its stamps; nil if it has no values.
+func (m *Memory) keyOf(req *rules.Request, p *pattern) (f form, ok bool) {
 	if req.Collection != nil {
 		return f, false
 	}
+	f.secret, f.create = secret(req), p != nil && req.Method == http.MethodPost
 	bare := *req
 	bare.Body, bare.Objects = nil, nil
-	f.secret = secret(req)
-	if values, ok := valuesOf(req); ok && !ages(req) {
-		kind := kindOf(req.URL)
-		if req.Method == http.MethodGet && len(req.Impersonate) == 0 {
-			f.values = values
-		} else if creates(req, kind) {
-			f.values, f.places, f.create = m.valuesIn(req, kind, values)
+	if p != nil {
+		bare.UID, bare.Now, bare.Version = "", 0, 0
+		if !p.generates {
+			bare.Suffix = "" // it is the end of a generated name
 		}
-	}
-	if f.values != (values{}) {
-		bare.UID, bare.Now, bare.Version = "", 0, uint64(f.values.digits())
-	}
-	if f.values[valueSuffix] != "" {
-		bare.Suffix = strings.Repeat("x", len(req.Suffix))
+		bare.URL = string(appendMasked(nil, []byte(req.URL), p.url))
 	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -75,17 +68,11 @@ func (m *Memory) form(req *rules.Request) (f form, ok bool) {
 	if err != nil {
 		return f, false
 	}
-	text = appendText(text, req.Body)
-	body := text[len(text)-len(req.Body):]
-	for _, p := range f.places {
-		mask(p.of(body), p.kind)
-	}
-	// The key tells which values there are. A name that is no value may equal the shape that stands for another name.
-	for _, v := range f.values {
-		text = append(text, byte(min(len(v), 1)))
-	}
-	for _, p := range f.places {
-		text = binary.AppendUvarint(binary.AppendUvarint(text, uint64(p.begin)), uint64(p.end))
+	if p == nil {
+		text = appendText(append(text, 0), req.Body)
+	} else {
+		f.values = p.values()
+		text = appendMasked(p.append(append(text, 1)), req.Body, p.body)
 	}
 	keys := make([]string, 0, 16)
 	for k := range req.Objects {
@@ -95,10 +82,13 @@ func (m *Memory) form(req *rules.Request) (f form, ok bool) {
 	for _, k := range keys {
 		object := req.Objects[k]
 		text = append(appendText(text, k), byte(min(len(object), 1)))
-		if f.create && context(k, object) && len(object) > 0 {
+		switch role := p.role(k, object); {
+		case len(object) > 0 && role == target:
+			text = appendMasked(text, object, p.objects[k])
+		case len(object) > 0 && role == context:
 			sum := m.shapes.of(object)
 			text = append(text, sum[:]...)
-		} else {
+		default:
 			text = appendText(text, object)
 		}
 	}
@@ -111,141 +101,209 @@ func appendText[T string | []byte | json.RawMessage](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// creates reports whether a question creates an object whose answer may be remembered by its form: one of a kind in
-// [alike], or a custom resource. For other kinds rules may compare the time, as for a review of a token. So may
-// policies; a question with such objects has no form. A response of a webhook is for one object only.
-func creates(req *rules.Request, kind string) bool {
-	if kind == "" || req.Method != http.MethodPost || len(req.UID) != uidLength || len(req.Impersonate) > 0 || len(req.Responses) > 0 {
-		return false
+// appendMasked appends a text in which stamps are masked, and their places.
+func appendMasked(b, text []byte, stamps []stamp) []byte {
+	b = appendText(b, text)
+	masked := b[len(b)-len(text):]
+	for _, s := range stamps {
+		for i := s.begin; i < s.end; i++ {
+			masked[i] = 'x'
+		}
 	}
+	for _, s := range stamps {
+		b = binary.AppendUvarint(append(b, byte(s.kind)), uint64(s.begin))
+	}
+	return b
+}
+
+// pattern has the stamps of a question.
+type pattern struct {
+	kind   string // the prefix of the keys of its objects; see [kindOf]
+	reads  bool
+	tokens tokens
+	// versions is how many versions are values, from that of the state on: those of the writes, with as many digits.
+	versions int
+	// The places of stamps in the texts of the question. Those of an object that is no target are not here.
+	url, body []stamp
+	objects   map[string][]stamp
+	generates bool // the body asks for a generated name
+	// order has the token of each stamp, -1 for none: the uid, the time, the versions, and those of the texts.
+	order []int
+}
+
+// read returns the stamps of a question, with at most so many versions. It reports false for one without values: because rules may do more with a time
+// than compare it, because not all of its stamps have certain places, or because a response of a webhook is for one
+// object only. A table tells ages. Policies may compare anything, so that a question with other objects than its own and
+// those of [context] has no values, unless it is a read.
+func read(req *rules.Request, versions int) (*pattern, bool) {
+	p := &pattern{kind: kindOf(req.URL), reads: req.Method == http.MethodGet || req.Method == http.MethodHead}
+	if !p.reads && p.kind == "" || req.UID != "" && !canonical(stampUID, []byte(req.UID)) || len(req.Impersonate) > 0 || len(req.Responses) > 0 ||
+		req.Bootstrap || req.Protocol || req.Restore || !p.reads && req.Seed != "" || strings.Contains(req.Accept, "Table") || timed.MatchString(req.URL) {
+		return nil, false
+	}
+	at := timeOf(req.Now)
+	if !canonical(stampTime, []byte(at)) {
+		return nil, false
+	}
+	p.take(stampUID, req.UID)
+	p.take(stampTime, at)
+	for i := range uint64(versions) {
+		if next := strconv.FormatUint(req.Version+i, 10); len(next) == len(strconv.FormatUint(req.Version, 10)) {
+			p.take(stampVersion, next)
+			p.versions++
+		}
+	}
+	if p.reads {
+		for _, m := range timeout.FindAllStringSubmatchIndex(req.URL, -1) {
+			p.url = append(p.url, stamp{span{m[2], m[3]}, stampTimeout})
+		}
+		p.takeAll([]byte(req.URL), p.url)
+	}
+	var ok bool
+	if p.body, p.generates, ok = stampsOfBody(req); !ok {
+		return nil, false
+	}
+	p.takeAll(req.Body, p.body)
 	for k, text := range req.Objects {
-		if len(text) > 0 && !context(k, text) {
-			return false
+		if len(text) == 0 {
+			continue
+		}
+		switch p.role(k, text) {
+		case target:
+			stamps, ok := stampsOf(text, stored)
+			if !ok {
+				return nil, false
+			}
+			if p.objects == nil {
+				p.objects = map[string][]stamp{}
+			}
+			p.objects[k] = stamps
+		case other:
+			if !p.reads {
+				return nil, false
+			}
 		}
 	}
-	return alike[kind] || len(definition(req, kind)) > 0
+	for _, k := range p.keys() {
+		p.takeAll(req.Objects[k], p.objects[k])
+	}
+	return p, true
 }
 
-// ages reports whether the answer to a question may be a table, which tells how long ago something was.
-func ages(req *rules.Request) bool { return strings.Contains(req.Accept, "Table") }
-
-// kindOf returns the group and the resource of the path of a collection, such as "apps/deployments", or "/pods" in the
-// core group; "" for other paths.
-func kindOf(url string) string {
-	path, _, _ := strings.Cut(url, "?")
-	group, rest := "", ""
-	if core, ok := strings.CutPrefix(path, "/api/"); ok {
-		_, rest, _ = strings.Cut(core, "/")
-	} else if other, ok := strings.CutPrefix(path, "/apis/"); ok {
-		group, rest, _ = strings.Cut(other, "/")
-		_, rest, _ = strings.Cut(rest, "/")
+// keys returns the keys of the objects that have stamps, sorted.
+func (p *pattern) keys() []string {
+	out := make([]string, 0, len(p.objects))
+	for k := range p.objects {
+		out = append(out, k)
 	}
-	if spaced, ok := strings.CutPrefix(rest, "namespaces/"); ok {
-		_, resource, more := strings.Cut(spaced, "/")
-		if !more {
-			return ""
-		}
-		rest = resource
-	}
-	if rest == "" || strings.Contains(rest, "/") {
-		return ""
-	}
-	return group + "/" + rest
+	slices.Sort(out)
+	return out
 }
 
-// definition returns the definition of a kind among the objects of a question; nil if there is none.
-func definition(req *rules.Request, kind string) json.RawMessage {
-	group, resource, _ := strings.Cut(kind, "/")
-	return req.Objects[definitionKeys+resource+"."+group]
-}
+// maxVersions bounds the versions that are values.
+const maxVersions = 4
 
-// alike has the kinds for which rules treat all valid names alike. For other kinds a name means something: that of a
-// definition contains its group, some names of classes are reserved, and that of an IPAddress is the address.
-var alike = map[string]bool{
-	"/configmaps": true, "/secrets": true, "/pods": true, "/podtemplates": true, "/replicationcontrollers": true, "/persistentvolumeclaims": true,
-	"/serviceaccounts": true, "/namespaces": true, "/limitranges": true, "/resourcequotas": true, "/events": true, "events.k8s.io/events": true,
-	"apps/deployments": true, "apps/replicasets": true, "apps/statefulsets": true, "apps/daemonsets": true, "apps/controllerrevisions": true,
-	"batch/jobs": true, "batch/cronjobs": true, "autoscaling/horizontalpodautoscalers": true, "policy/poddisruptionbudgets": true,
-	"networking.k8s.io/networkpolicies": true, "networking.k8s.io/ingresses": true, "coordination.k8s.io/leases": true,
-	"discovery.k8s.io/endpointslices": true, "/endpoints": true, "/nodes": true, "/persistentvolumes": true,
-	"rbac.authorization.k8s.io/roles": true, "rbac.authorization.k8s.io/rolebindings": true, "rbac.authorization.k8s.io/clusterroles": true,
-	"rbac.authorization.k8s.io/clusterrolebindings": true, "storage.k8s.io/csidrivers": true, "storage.k8s.io/csinodes": true,
-	"storage.k8s.io/csistoragecapacities": true, "storage.k8s.io/storageclasses": true, "storage.k8s.io/volumeattachments": true,
-	"storage.k8s.io/volumeattributesclasses": true, "networking.k8s.io/ingressclasses": true, "node.k8s.io/runtimeclasses": true,
-	"resource.k8s.io/deviceclasses": true, "resource.k8s.io/resourceclaims": true, "resource.k8s.io/resourceclaimtemplates": true,
-	"resource.k8s.io/resourceslices": true,
-}
-
-// readsName reports whether rules may read the name of an object of a kind for more than its shape.
-func (m *Memory) readsName(req *rules.Request, kind string) bool {
-	return !alike[kind] && m.shapes.readsNames(definition(req, kind))
-}
-
-// free reports whether a name, or the end of one, can only show up in the answer: nothing else in the question can be
-// compared with it. places has the place of the name and those of opaque texts, in order. Opaque texts are never
-// compared with anything.
-func free(req *rules.Request, name []byte, places []place) bool {
-	if !rotates(name) {
-		return false
-	}
-	from := 0
-	for _, p := range places {
-		if bytes.Contains(req.Body[from:p.begin], name) {
-			return false
-		}
-		from = p.end
-	}
-	if bytes.Contains(req.Body[from:], name) || strings.Contains(req.URL, string(name)) || strings.Contains(req.User, string(name)) {
-		return false
-	}
-	for _, group := range req.Groups {
-		if strings.Contains(group, string(name)) {
-			return false
-		}
-	}
-	for k, text := range req.Objects {
-		if hooks(k) && bytes.Contains(text, name) { // its webhooks may be for objects with this name as a label
-			return false
-		}
-		if len(text) > 0 && strings.HasSuffix(k, string(name)) { // it was looked up, and is there
-			return false
-		}
-	}
-	return true
-}
-
-// The prefixes of the keys of context objects. See [context].
-const (
-	definitionKeys = "/apiextensions.k8s.io/customresourcedefinitions/"
-	namespaceKeys  = "/core/namespaces/"
-	classKeys      = "/scheduling.k8s.io/priorityclasses/"
-	accountKeys    = "/core/serviceaccounts/"
-	validatingKeys = "/admissionregistration.k8s.io/validatingwebhookconfigurations/"
-	mutatingKeys   = "/admissionregistration.k8s.io/mutatingwebhookconfigurations/"
+var (
+	// timed matches the paths of kinds whose rules compute with times: those of tokens and certificates.
+	timed = regexp.MustCompile(`^/apis/(authentication|authorization|certificates)\.k8s\.io/`)
+	// timeout matches how long a watch is to last. Clients choose it by chance, and rules do not use it.
+	timeout = regexp.MustCompile(`[?&]timeoutSeconds=([1-9][0-9]{0,8})(?:&|$)`)
 )
 
-// context reports whether creates of other objects only read this object, and their answers never contain its uid,
-// version or times. A webhook configuration qualifies unless it has matchConditions: these are expressions over values.
-func context(k string, text []byte) bool {
-	if hooks(k) {
-		return !bytes.Contains(text, []byte(`"matchConditions":`))
+func (p *pattern) takeAll(text []byte, stamps []stamp) {
+	for _, s := range stamps {
+		p.take(s.kind, string(s.of(text)))
 	}
-	return strings.HasPrefix(k, namespaceKeys) || strings.HasPrefix(k, definitionKeys) || strings.HasPrefix(k, classKeys) || strings.HasPrefix(k, accountKeys)
 }
 
-// hooks reports whether a key is that of a configuration of webhooks.
-func hooks(k string) bool {
-	return strings.HasPrefix(k, validatingKeys) || strings.HasPrefix(k, mutatingKeys)
+// take adds a stamp to the question. "" is none.
+func (p *pattern) take(kind kind, text string) {
+	if text == "" {
+		p.order = append(p.order, -1)
+		return
+	}
+	p.order = append(p.order, p.tokens.index(kind, text))
 }
 
-// changed returns a copy of objects. The uids, versions and times of context objects are replaced by change and
-// changeTime.
-func changed(objects map[string]json.RawMessage, change, changeTime func(string) string) map[string]json.RawMessage {
-	out := maps.Clone(objects)
-	for k, text := range out {
-		if context(k, text) && len(text) > 0 {
-			out[k] = marked(text, change, changeTime)
+// append appends which of the stamps are equal, how long the values are, and the order of the times. Rules do no
+// more with stamps than to compare them; a read does not compare times.
+func (p *pattern) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(p.order)))
+	for _, i := range p.order {
+		b = binary.AppendVarint(b, int64(i))
+	}
+	for _, t := range p.tokens {
+		b = append(b, byte(t.kind), byte(len(t.text)))
+	}
+	if !p.reads {
+		for _, i := range p.tokens.times() {
+			b = binary.AppendUvarint(b, uint64(i))
+		}
+	}
+	return b
+}
+
+func (p *pattern) values() (out []string) {
+	for _, t := range p.tokens {
+		if out = append(out, t.text); t.kind == stampTime {
+			out = append(out, secondsOf(t.text))
 		}
 	}
 	return out
+}
+
+// What an object is to a question.
+type role int
+
+const (
+	// other objects are in the key as they are.
+	other role = iota
+	// target is an object of the kind that the question is about.
+	target
+	// context is an object that questions about other kinds only read. Their answers never contain its stamps. A
+	// configuration of webhooks is one unless it has matchConditions: these are expressions over values.
+	context
+)
+
+func (p *pattern) role(k string, text []byte) role {
+	switch {
+	case p == nil || p.kind == "":
+		return other
+	case strings.HasPrefix(k, p.kind):
+		return target
+	case strings.HasPrefix(k, hookKeys):
+		if strings.Contains(k, "webhookconfigurations/") && !bytes.Contains(text, []byte(`"matchConditions":`)) {
+			return context
+		}
+	case slices.ContainsFunc(contextKeys, func(keys string) bool { return strings.HasPrefix(k, keys) }):
+		return context
+	}
+	return other
+}
+
+const hookKeys = "/admissionregistration.k8s.io/"
+
+// contextKeys begin the keys of the other objects of the context.
+var contextKeys = []string{"/core/namespaces/", "/core/serviceaccounts/", "/scheduling.k8s.io/priorityclasses/", "/apiextensions.k8s.io/customresourcedefinitions/"}
+
+// kindOf returns the prefix of the keys of the objects that a path is about, such as "/apps/deployments/" or
+// "/core/pods/"; "" for a path of no kind, or in an unusual spelling.
+func kindOf(url string) string {
+	path, _, _ := strings.Cut(url, "?")
+	if strings.ContainsAny(path, "%") || strings.Contains(path, "//") {
+		return ""
+	}
+	parts, group := strings.Split(strings.Trim(path, "/"), "/"), "core"
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		group, parts = parts[1], parts[3:]
+	default:
+		return ""
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+		parts = parts[2:]
+	}
+	return "/" + group + "/" + parts[0] + "/"
 }

@@ -1,14 +1,14 @@
 // Package memo remembers answers of rules, so that equal questions are asked twice at most. It is bounded, and keyed
 // by the content of the whole question.
 //
-//	question ──▶ form: a key, and values (name, uid, time, version) ──▶ known? ──▶ template, filled in
-//	                                                                     │ no
-//	                                                                     ▼
-//	                                     rules; the second time also with two other sets of values
+//	question ──▶ form: a key, and values (uids, times, versions) ──▶ known? ──▶ template, filled in
+//	                                                                  │ no
+//	                                                                  ▼
+//	                                  rules; the second time also with two other sets of values
 //
-// A server that creates a hundred Pods from one template asks a hundred questions that differ only in names, uids,
-// versions and times. The memory does not assume that these values only occur in the answer: it asks rules with three
-// sets of values, and compares. If the answers differ in anything but the values, the form is never remembered.
+// A test that runs again asks the same questions, at another time and version. The memory does not assume that these
+// values only occur in the answer: it asks rules with three sets of values, and compares. If the answers differ in
+// anything but the values, the form is never remembered.
 package memo
 
 import (
@@ -22,17 +22,13 @@ type Ask func(*rules.Request) (*rules.Answer, error)
 
 // Memory remembers answers. It is safe for concurrent use, and any number of servers may share it.
 type Memory struct {
-	size   int // bounds the bytes of one generation
 	shapes shapes
 
-	mu sync.Mutex
-	// A template that is used moves to the young generation. When that is full, the old one is dropped.
-	young, old map[key]*template
-	bytes      int // of the young generation
-	// once and onceOld have the keys of questions that were asked once: two generations, too.
-	once, onceOld map[key]struct{}
-	hits, misses  uint64
-	file          *File // may be nil
+	mu           sync.Mutex
+	answers      generations[*template]
+	once         generations[struct{}] // questions that were asked once
+	hits, misses uint64
+	file         *File // may be nil
 }
 
 // maxOnce bounds one generation of questions that were asked once.
@@ -47,7 +43,7 @@ const (
 
 // New returns a memory of at most size bytes of answers.
 func New(size int) *Memory {
-	return &Memory{size: size / 2, young: map[key]*template{}, once: map[key]struct{}{}}
+	return &Memory{answers: generations[*template]{size: size / 2}, once: generations[struct{}]{size: maxOnce}}
 }
 
 // Use takes a file for what the memory does not have, and adds to it. The caller owns the file; nil: none any more.
@@ -80,9 +76,18 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 			return ask(req)
 		}
 		t, asked := m.find(&f, again)
-		if t != nil && t.fits(&f) {
-			return t.fill(&f), nil
+		if t != nil && t.Never && again == All && f.values != nil { // the same question comes again
+			f, _ = m.exact(req)
+			t, asked = m.find(&f, again)
 		}
+		if t != nil && !t.Never {
+			answer, err := t.fill(&f)
+			if err == nil {
+				m.count(&m.hits)
+				return answer, nil
+			}
+		}
+		m.count(&m.misses)
 		answer, err := ask(req)
 		if err != nil || !asked && again != First || t != nil {
 			return answer, err
@@ -99,6 +104,12 @@ func (m *Memory) Over(ask Ask, again Again) Ask {
 	}
 }
 
+func (m *Memory) count(n *uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*n++
+}
+
 // Counts returns how many questions were answered from memory, and how many others there were.
 func (m *Memory) Counts() (hits, misses uint64) {
 	m.mu.Lock()
@@ -113,67 +124,41 @@ func (a Again) inFile(f *form) bool { return !f.secret && (f.create || a != Crea
 func (m *Memory) find(f *form, again Again) (t *template, asked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := f.key
-	if t = m.young[k]; t == nil {
-		if t = m.old[k]; t != nil {
-			m.keep(k, t)
-		}
+	if t, asked = m.answers.find(f.key, (*template).size); asked {
+		return t, true
 	}
 	file := m.file
 	if !again.inFile(f) {
 		file = nil
 	}
-	if t == nil && file != nil {
-		if t, asked = file.find(k); t != nil && again != First {
-			m.keep(k, t)
+	if file != nil {
+		if t, asked = file.find(f.key); t != nil && again != First {
+			m.answers.keep(f.key, t, t.size())
 		}
 	}
-	if t != nil && t.fits(f) {
-		m.hits++
-	} else {
-		m.misses++
+	if asked || again == First {
+		return t, asked
 	}
-	if t != nil {
-		return t, true
-	}
-	_, young := m.once[k]
-	_, old := m.onceOld[k]
-	if asked = asked || young || old; asked {
+	if _, asked = m.once.find(f.key, one); asked {
 		return nil, true
 	}
-	if again == First {
-		return nil, false
-	}
-	if len(m.once) >= maxOnce {
-		m.once, m.onceOld = map[key]struct{}{}, m.once
-	}
-	m.once[k] = struct{}{}
+	m.once.keep(f.key, struct{}{}, 1)
 	if file != nil {
-		file.mark(k)
+		file.mark(f.key)
 	}
 	return nil, false
 }
+
+func one(struct{}) int { return 1 }
 
 func (m *Memory) put(f *form, t *template, again Again) {
 	m.mu.Lock()
 	file := m.file
 	if again != First {
-		m.keep(f.key, t)
+		m.answers.keep(f.key, t, t.size())
 	}
 	m.mu.Unlock()
 	if file != nil && again.inFile(f) {
 		file.add(f.key, t)
 	}
-}
-
-// keep adds a template to the young generation. The caller holds the lock.
-func (m *Memory) keep(k key, t *template) {
-	if _, known := m.young[k]; known {
-		return
-	}
-	if m.bytes+t.size() > m.size {
-		m.young, m.old, m.bytes = map[key]*template{}, m.young, 0
-	}
-	m.young[k] = t
-	m.bytes += t.size()
 }

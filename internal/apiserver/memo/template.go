@@ -1,237 +1,143 @@
 package memo
 
 import (
+	"bytes"
+	"cmp"
 	"net/http"
-	"reflect"
+	"slices"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
 )
 
 // template is an answer with places for values. It never changes.
 type template struct {
-	answer rules.Answer // the answer to the first question, with its values
-	parts  []part       // the parts of the answer that have values
-	has    [fields]bool // which fields the parts are in
-	bytes  int
-	// never marks a form whose answers differ in more than the values.
-	never bool
-}
-
-// part is a text of an answer, with the slots in it.
-type part struct {
-	where where
-	text  []byte
-	slots []slot
-}
-
-// slot is the place of a value in a text, and the kind of the value.
-type slot struct{ at, kind int }
-
-func (t *template) size() int { return 400 + t.bytes }
-
-// fits reports whether a question has a value for each slot.
-func (t *template) fits(f *form) bool {
-	if t.never {
-		return false
-	}
-	for _, p := range t.parts {
-		for _, s := range p.slots {
-			if f.values[s.kind] == "" {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// fill returns the answer to a question, which must fit. Parts without values are shared with other answers. None may be
-// changed.
-func (t *template) fill(f *form) *rules.Answer {
-	out := t.answer
-	own(&out, t.has)
-	for _, p := range t.parts {
-		if p.where.keeps() {
-			p.where.set(&out, p.fill(make([]byte, 0, len(p.text)), f))
-		} else {
-			p.where.setString(&out, string(p.fill(make([]byte, 0, 256), f)))
-		}
-	}
-	return &out
-}
-
-// fill appends the text to an empty b, with the values of a question.
-func (p *part) fill(b []byte, f *form) []byte {
-	b = append(b, p.text...)
-	for _, s := range p.slots {
-		copy(b[s.at:], f.values[s.kind])
-	}
-	return b
+	kept
+	answer *rules.Answer // shared by all questions if there are no slots; nil otherwise
 }
 
 // kept is a template as it is written to a [File].
 type kept struct {
-	Answer rules.Answer
-	Parts  []keptPart
-	Never  bool
+	Text  []byte // the answer to the first question, as a message
+	Slots []slot
+	// Never marks a form whose answers differ in more than the values.
+	Never bool
 }
 
-type keptPart struct {
-	Field, N int
-	Key      string
-	Text     []byte
-	Slots    []keptSlot
-}
+// slot is the place of a value in a message, and its index.
+type slot struct{ At, Value int }
 
-type keptSlot struct{ At, Kind int }
+func (t *template) size() int { return 400 + 2*len(t.Text) }
 
-func appendTemplate(b []byte, t *template) ([]byte, error) {
-	k := &kept{Answer: t.answer, Never: t.never}
-	for _, p := range t.parts {
-		part := keptPart{Field: int(p.where.field), N: p.where.n, Key: p.where.key, Text: p.text}
-		for _, s := range p.slots {
-			part.Slots = append(part.Slots, keptSlot{s.at, s.kind})
-		}
-		k.Parts = append(k.Parts, part)
+// fill returns the answer to a question of the form. It may be shared, so it may not be changed.
+func (t *template) fill(f *form) (*rules.Answer, error) {
+	if t.answer != nil {
+		return t.answer, nil
 	}
-	return rules.AppendMessage(b, k)
+	text := bytes.Clone(t.Text)
+	for _, s := range t.Slots {
+		copy(text[s.At:], f.values[s.Value])
+	}
+	return parseAnswer(text)
 }
 
-// parseTemplate returns the template of a message, whose memory it shares.
-func parseTemplate(message []byte) (*template, error) {
-	k := &kept{}
-	if err := rules.ParseMessage(message, k); err != nil {
+// parseAnswer returns the answer of a message. Its objects have memory of their own.
+func parseAnswer(text []byte) (*rules.Answer, error) {
+	a := &rules.Answer{}
+	if err := rules.ParseMessage(text, a); err != nil {
 		return nil, err
 	}
-	t := &template{answer: k.Answer, never: k.Never, bytes: len(message)}
-	for _, p := range k.Parts {
-		part := part{where: where{field(p.Field), p.N, p.Key}, text: p.Text}
-		for _, s := range p.Slots {
-			part.slots = append(part.slots, slot{s.At, s.Kind})
-		}
-		t.parts = append(t.parts, part)
-		t.has[part.where.field] = true
+	a.Part()
+	return a, nil
+}
+
+// templateOf completes a template.
+func templateOf(k kept) (t *template, err error) {
+	t = &template{kept: k}
+	if len(k.Slots) == 0 && !k.Never {
+		t.answer, err = parseAnswer(k.Text)
 	}
-	return t, nil
+	return t, err
 }
 
 // newTemplate returns a template of an answer. It asks the question twice more, with other values, and compares the answers.
 // It returns nil if that is not possible: there are no other values, or ask fails. Answers of more than most bytes are
 // never remembered.
 func newTemplate(f *form, req *rules.Request, answer *rules.Answer, ask Ask, most int) *template {
-	never := &template{never: true}
-	if answer.Code >= http.StatusInternalServerError {
+	never := &template{kept: kept{Never: true}}
+	// The order of errors may depend on the values.
+	if answer.Code >= http.StatusInternalServerError || f.values != nil && answer.Code >= http.StatusBadRequest && req.Method != http.MethodGet {
 		return never
 	}
 	text, err := rules.AppendMessage(nil, answer)
 	if err != nil || len(text) > most {
 		return never
 	}
-	out := &template{bytes: 2 * len(text)}
-	if err := rules.ParseMessage(text, &out.answer); err != nil { // a copy
-		return never
-	}
-	if f.values == (values{}) {
-		return out
-	}
-	if f.create && answer.Code >= http.StatusBadRequest { // errors are in an order that may depend on the values
-		return never
-	}
-	answers, forms := []*rules.Answer{&out.answer}, []*form{f}
-	for n := range 2 {
-		other, g, ok := f.other(req, n)
-		if !ok {
+	texts, values := [][]byte{text}, [][]string{f.values}
+	if p, ok := read(req, maxVersions); ok && f.values != nil {
+		for n := range 2 {
+			req, others, ok := probe(req, p, n)
+			if !ok {
+				return nil
+			}
+			answer, err := ask(req)
+			if err != nil {
+				return nil
+			}
+			text, err := rules.AppendMessage(nil, answer)
+			if err != nil {
+				return never
+			}
+			texts, values = append(texts, text), append(values, others)
+		}
+		if !apart(values) {
 			return nil
 		}
-		answer, err := ask(other)
-		if err != nil {
-			return nil
-		}
-		answers, forms = append(answers, answer), append(forms, g)
 	}
-	if !apart(forms) {
-		return nil
-	}
-	parts, ok := compareAnswers(answers, forms)
+	slots, ok := compare(texts, values)
 	if !ok {
 		return never
 	}
-	out.parts = parts
-	for _, p := range parts {
-		out.has[p.where.field] = true
+	t, err := templateOf(kept{Text: text, Slots: slots})
+	if err != nil {
+		return never
 	}
-	return out
+	return t
 }
 
-// compareAnswers returns the parts of answers that have values. It reports false if the answers differ in anything
-// else.
-func compareAnswers(answers []*rules.Answer, forms []*form) (parts []part, ok bool) {
-	places := textsOf(answers[0])
-	rest := make([]rules.Answer, len(answers)) // the answers without these texts
-	for i, a := range answers {
-		if !reflect.DeepEqual(textsOf(a), places) {
-			return nil, false
-		}
-		rest[i] = *a
-		own(&rest[i], all)
-	}
-	for _, w := range places {
-		texts := make([][]byte, len(answers))
-		for i, a := range answers {
-			texts[i] = w.get(a)
-			w.set(&rest[i], nil)
-		}
-		slots, ok := compare(texts, forms)
-		if !ok {
-			return nil, false
-		}
-		if len(slots) > 0 {
-			parts = append(parts, part{w, texts[0], slots})
-		}
-	}
-	for _, r := range rest {
-		if !reflect.DeepEqual(r, rest[0]) {
-			return nil, false
-		}
-	}
-	return parts, true
-}
-
-// compare returns the slots of the values in texts of questions of one form. It reports false if the texts differ in
+// compare returns the slots of the values in the answers to questions of one form. It reports false if they differ in
 // anything else.
-func compare(texts [][]byte, forms []*form) (slots []slot, ok bool) {
+func compare(texts [][]byte, values [][]string) (slots []slot, ok bool) {
 	first := texts[0]
 	for _, text := range texts {
 		if len(text) != len(first) {
 			return nil, false
 		}
 	}
-next:
+	longest := make([]int, len(values[0])) // at a place that fits two values, the longer one counts
+	for i := range longest {
+		longest[i] = i
+	}
+	slices.SortStableFunc(longest, func(a, b int) int { return cmp.Compare(len(values[0][b]), len(values[0][a])) })
 	for at := 0; at < len(first); {
-		same := true
-		for _, text := range texts {
-			same = same && text[at] == first[at]
-		}
-		if same {
-			at++
+		if i := slices.IndexFunc(longest, func(v int) bool { return stands(texts, values, at, v) }); i >= 0 {
+			slots = append(slots, slot{at, longest[i]})
+			at += len(values[0][longest[i]])
 			continue
 		}
-		for kind, value := range forms[0].values {
-			if value != "" && stands(texts, forms, at, kind) {
-				slots = append(slots, slot{at, kind})
-				at += len(value)
-				continue next
+		for _, text := range texts {
+			if text[at] != first[at] {
+				return nil, false
 			}
 		}
-		return nil, false
+		at++
 	}
 	return slots, true
 }
 
-// stands reports whether each text has its own value of a kind at a place.
-func stands(texts [][]byte, forms []*form, at, kind int) bool {
+// stands reports whether each text has its own value at a place.
+func stands(texts [][]byte, values [][]string, at, v int) bool {
 	for i, text := range texts {
-		value := forms[i].values[kind]
-		if value == "" || len(text)-at < len(value) || string(text[at:at+len(value)]) != value {
+		if value := values[i][v]; text[at] != value[0] || !bytes.HasPrefix(text[at:], []byte(value)) {
 			return false
 		}
 	}

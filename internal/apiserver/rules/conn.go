@@ -42,7 +42,7 @@ func (c *conn) read(r io.Reader) error {
 		id, err := ReadFrame(r, answer, c.frame)
 		switch {
 		case err == nil:
-			answer.part()
+			answer.Part()
 		case errors.Is(err, ErrTooLarge):
 			answer = nil
 		default:
@@ -66,8 +66,8 @@ func (c *conn) taken(id uint64) chan *Answer {
 	return ch
 }
 
-// part gives the objects of an answer memory of their own. They live longer than the answer, and would keep all of it.
-func (a *Answer) part() {
+// Part gives the objects of an answer memory of their own. They live longer than the answer, and would keep all of it.
+func (a *Answer) Part() {
 	if len(a.Writes) == 0 {
 		return
 	}

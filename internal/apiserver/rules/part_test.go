@@ -15,7 +15,7 @@ func TestObjectsHaveMemoryOfTheirOwn(t *testing.T) {
 	if err := ParseMessage(text, &a); err != nil {
 		t.Fatal(err)
 	}
-	a.part()
+	a.Part()
 	for i := range text {
 		text[i] = 'x'
 	}
