@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-io/flyball/internal/apiserver/rules"
+	"github.com/flyball-io/flyball/internal/fieldsv1"
 )
 
 // message is an object that has a form in protobuf.
@@ -40,7 +41,7 @@ func TestPlacesInProtobuf(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Name: "j", UID: of('a'), ResourceVersion: "123", Generation: 7, CreationTimestamp: *at(1), DeletionTimestamp: at(2), DeletionGracePeriodSeconds: new(int64(9)),
 		OwnerReferences: []metav1.OwnerReference{{UID: of('b'), Name: "o"}, {UID: of('c'), Name: "p"}},
-		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m", Time: at(3), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:uid":{}}`)}}, {Manager: "n"}},
+		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "m", Time: at(3), FieldsV1: fieldsv1.New(`{"f:uid":{}}`)}, {Manager: "n"}},
 	}}
 	for what, c := range map[string]struct {
 		method, url string
